@@ -1,10 +1,10 @@
 """The code blocks of the documentation, and a folder in which their commands run.
 
 Law: languages say how a block is tested. `python` runs as it stands; `console` has commands after
-`$ ` and, below them, their output, in which a line `...` stands for any lines; `sh` has commands
-without output; `py` is a fragment that its test completes; `ts` runs under Node and prints what its
-comments say; `json`, `sql` and `toml` are data of their page; `mermaid` and `text` are drawings; a
-block without a language is `sh`.
+`$ ` and, below them, their output or their error, in which a line `...` stands for any lines; `sh`
+has commands without output; `py` is a fragment that its test completes; `ts` runs under Node and
+prints what its comments say; `json`, `sql` and `toml` are data of their page; `mermaid` and `text`
+are drawings; a block without a language is `sh`.
 tests/test_pages.py lists which test runs which.
 """
 
@@ -19,6 +19,7 @@ import sys
 import textwrap
 import threading
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,6 +36,8 @@ PAGES: Final = (
 )
 FENCE: Final = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 ELISION: Final = "..."
+ERROR: Final = re.compile("^Error: ", re.MULTILINE)
+"""What a command prints that fails."""
 LOGS: Final = "/var/lib/kafka"
 COMMITTED: Final = OffsetCommitValue(offset=42, commit_timestamp=1_700_000_000_000)
 """The committed offset in the log of `__consumer_offsets-12`."""
@@ -198,6 +201,31 @@ class Playground:
             check=False,
             timeout=timeout,
         )
+
+    def together(self, lines: list[str]) -> None:
+        """Run nodes beside each other until all listen. The first line sets what they share."""
+        shared, *servers = lines
+        with ExitStack() as stack:
+            running = []
+            for line in servers:
+                process = subprocess.Popen(
+                    ["bash", "-c", f"{shared}; exec {self.located(line)}"],
+                    cwd=self.folder,
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                stack.enter_context(process)
+                stack.callback(process.kill)
+                stop = threading.Timer(120, process.kill)
+                stop.start()
+                stack.callback(stop.cancel)
+                running.append(process)
+            for process in running:
+                assert process.stdout is not None
+                while not (read := process.stdout.readline()).startswith("listening on"):
+                    assert read, f"ended: {process.args!r}"
 
     def interrupted(self, line: str) -> tuple[str, int, str]:
         """Run a command that does not end by itself until its first line, of a node until it

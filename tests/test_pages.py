@@ -6,7 +6,9 @@ import json
 import re
 import shutil
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
+from socket import create_server
 from typing import Final
 
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from kafkawire.net.server_thread import ServerThread
 from tests.command_server import python
 from tests.conftest import ROOT, missing
-from tests.pages import PAGES, Block, Playground, agrees, blocks, commands, environment
+from tests.pages import ERROR, PAGES, Block, Playground, agrees, blocks, commands, environment
 
 HERE: Final = "tests/test_pages.py"
 SPARK: Final = "tests/spark/test_docs.py"
@@ -62,6 +64,8 @@ NOT_RUN: Final = {
 }
 """(page, language) -> why no test runs these blocks; the modules that they name exist."""
 SERVE: Final = "kafkawire serve"
+NODES: Final = re.compile(r"(?<=[=,]127\.0\.0\.1:)(\d+)(?=,|$)", re.MULTILINE)
+"""The ports of controllers, where a block has several processes."""
 
 
 def of(language: str) -> list[object]:
@@ -110,6 +114,9 @@ def test_python_examples_run(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [*of("console"), *of("sh")])
 def test_commands_run_and_print_what_is_shown(block: Block, playground: Playground) -> None:
+    if NODES.search(block.text):
+        check_nodes(block, playground)
+        return
     for line, shown in commands(block):
         if line.startswith(SERVE):
             first, status, errors = playground.interrupted(line)
@@ -121,10 +128,31 @@ def test_commands_run_and_print_what_is_shown(block: Block, playground: Playgrou
         if line.startswith("tshark ") and shutil.which("tshark") is None:
             missing("tshark")
         ran = playground.run(line)
-        assert ran.returncode in (0, 1), ran.stderr
         assert "Traceback" not in ran.stderr
+        if ERROR.search(shown):
+            assert ran.returncode == 2
+            assert agrees(shown, ran.stderr), f"{line}\n{ran.stderr}"
+            continue
+        assert ran.returncode in (0, 1), ran.stderr
         if shown:
             assert agrees(shown, ran.stdout), f"{line}\n{ran.stdout}"
+
+
+def check_nodes(block: Block, playground: Playground) -> None:
+    """Run processes that are one cluster, on free ports."""
+    text = block.text
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(create_server(("127.0.0.1", 0))) for _ in range(3)]
+        for port, bound in zip(NODES.findall(text), sockets, strict=True):
+            text = text.replace(f":{port}", f":{bound.getsockname()[1]}")
+    lines = [line for line, _ in commands(block._replace(text=text))]
+    playground.together(lines)
+
+
+def test_drawings_have_no_commands() -> None:
+    """A block of commands is `sh` or `console`, so that they run."""
+    drawn = [line for block in blocks(language="text") for line in block.text.splitlines()]
+    assert [line for line in drawn if re.match(r"\$ |(kafkawire|make|pip|python) \S", line)] == []
 
 
 def test_commands_at_a_broker_run(playground: Playground) -> None:
