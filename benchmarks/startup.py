@@ -1,4 +1,4 @@
-"""Measures start-up time: imports, the command line, the generator.
+"""Measures start-up time: imports, the command line, the generator, a user's first test.
 
 Law: byte code is cached, as after pip: with PYTHONDONTWRITEBYTECODE a changed tree would be
 compiled each time.
@@ -46,6 +46,28 @@ except ValueError as error:
     assert error.path == "FetchRequest.forgotten_topics_data"
 """
 
+TESTED: Final = """
+import asyncio
+from kafkawire.net.producer import Producer
+
+def test_orders(kafka_broker):
+    async def send():
+        async with Producer({"bootstrap.servers": kafka_broker.bootstrap}) as producer:
+            await (await producer.send("orders", b"apples"))
+
+    asyncio.run(send())
+    assert [record.value for record in kafka_broker.records("orders")] == [b"apples"]
+"""
+"""What a user of pytest writes first."""
+
+FIRST_TEST: Final = f"""
+import sys
+from pathlib import Path
+import pytest
+Path(sys.argv[1], "test_orders.py").write_text({TESTED!r})
+sys.exit(pytest.main(["--quiet", "--rootdir", sys.argv[1], sys.argv[1]]))
+"""
+
 SCRIPTS: Final = {
     "python -c pass": "pass",
     "import kafkawire": "import kafkawire",
@@ -57,6 +79,7 @@ SCRIPTS: Final = {
     "kafkawire --help": COMMAND.format(["--help"]),
     "kafkawire version": COMMAND.format(["version"]),
     "kafkawire decode, 12 kB": COMMAND.format(["decode", str(CAPTURE)]),
+    "pytest, a first test with a broker": FIRST_TEST,
     "generate all messages": (
         "import sys; from pathlib import Path; from kafkawire_codegen import generate, schemas_dir;"
         "generate(schemas_dir(), Path(sys.argv[1]), 'kafkawire.messages')"

@@ -149,6 +149,7 @@ SLOW: Final = (
     "test_markers.py",
     "test_pages.py",
     "test_varied_traffic.py",
+    "test_walks.py",
 )
 """Folders, files, and functions or classes of tests that take half a second of CPU time or more
 together, and that other tests of the same code stand beside.
