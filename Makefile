@@ -63,10 +63,11 @@ soak: $(READY)
 	KAFKAWIRE_KAFKA=4.3.1 $(BIN)/python -m pytest tests/real/test_responses.py tests/net/server/test_beside_kafka.py
 	KAFKAWIRE_SOAK=2 $(MAKE) KAFKAWIRE_COMPILE=all test
 
-# the documentation site with the Python API, in build/site; checks links, and opens a page in headless Chromium
+# the documentation site with the Python API, in build/site, with pictures drawn anew; checks links, and opens a page in headless Chromium
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r .ci/docs-requirements.txt
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file .ci/mkdocs.yml
+	$(BIN)/python -m docs.screenshots build/site/images
 	.ci/check-docs build/site
 
 bench: $(READY)

@@ -1,4 +1,4 @@
-"""Draws what commands print as SVG files: `python -m docs.screenshots` writes docs/images/.
+"""Draws what commands print as SVG files: `python -m docs.screenshots [FOLDER]`, docs/images/.
 
 Law: the same output gives the same bytes, so that a test detects outdated pictures; that of a page
 with charts, which Chromium draws, has no test.
@@ -109,7 +109,8 @@ def page_picture() -> bytes:
 
 
 if __name__ == "__main__":
-    IMAGES.mkdir(exist_ok=True)
-    (IMAGES / "report.png").write_bytes(page_picture())
+    out = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    out.mkdir(exist_ok=True)
+    (out / "report.png").write_bytes(page_picture())
     for name in COMMANDS:
-        (IMAGES / f"{name}.svg").write_text(picture(name), encoding="utf-8")
+        (out / f"{name}.svg").write_text(picture(name), encoding="utf-8")
