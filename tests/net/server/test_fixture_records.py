@@ -16,7 +16,6 @@ from kafkawire.net.fixture import ClusterFixture
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import QUICK, ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from kafkawire.net.zookeeper_thread import ZooKeeperThread
 from tests.interop.implementations import Implementation
 from tests.interop.implementations.librdkafka import Confluent
 
@@ -28,7 +27,7 @@ TOPICS = {"t": 2}
 KINDS: dict[str, Callable[[], ClusterFixture]] = {
     "memory": lambda: ServerThread(ServerConfig(brokers=2, topics=TOPICS, settings=QUICK)),
     "nodes": lambda: ClusterThread(ServerConfig(brokers=1, topics=TOPICS)),
-    "zookeeper": lambda: ZooKeeperThread(
+    "zookeeper": lambda: ServerThread(
         ServerConfig(topics=TOPICS, settings=QUICK, release="2.7", zookeeper=True)
     ),
 }
