@@ -37,7 +37,7 @@ from .events import (
 from .operations.broker_heartbeat import fence
 from .operations.elect_leaders import elect_uncleanly, rebalance
 from .operations.refusals import refusal
-from .operations.served import READS, WRITES
+from .operations.served import READS, WRITES, Slices
 from .operations.update_features import bootstrap_levels, elr_configs
 from .placement import RandomNumbers
 from .state import ControllerConfig, ControllerState
@@ -55,6 +55,13 @@ class _Waiting(NamedTuple):
     response: Message
 
 
+class _Unfinished(NamedTuple):
+    """A request that is decided on in slices."""
+
+    request: RequestReceived
+    slices: Slices
+
+
 class QuorumController:
     """One controller, active or standby."""
 
@@ -70,6 +77,9 @@ class QuorumController:
         self._waiting: deque[_Waiting] = deque()
         self._appended = -1  # the offset of the last record that it appended
         self._rebalance_at: float | None = None
+        self._unfinished: deque[_Unfinished] = deque()
+        """Requests in order; the first one goes on in the next call of `advance`."""
+        self._go_on_at: float | None = None
 
     @property
     def image(self) -> MetadataImage:
@@ -100,11 +110,14 @@ class QuorumController:
         """Return when `advance` has something to do."""
         if self._state is None:
             return None
-        due = (self._state.sessions.next_deadline(), self._rebalance_at)
+        due = (self._state.sessions.next_deadline(), self._rebalance_at, self._go_on_at)
         return min((each for each in due if each is not None), default=None)
 
     def advance(self, now: float) -> list[Effect]:
-        """Fence brokers whose session expired; elect preferred leaders when that is due."""
+        """Fence brokers whose session expired; elect preferred leaders when that is due.
+
+        Then decide on a slice of a large request.
+        """
         state = self._state
         if state is None:
             return []
@@ -119,6 +132,8 @@ class QuorumController:
             more = rebalance(state)
             self._set_rebalance(now, more)
             effects += self._append(state)
+        if self._unfinished:
+            effects += self._go_on(state, now)
         return effects
 
     # -- leadership
@@ -160,14 +175,14 @@ class QuorumController:
 
     def _step_down(self) -> list[Effect]:
         """Forget what is not committed, and refuse the requests that wait for it."""
-        waiting, self._waiting = self._waiting, deque()
+        requests = [each.request for each in self._waiting]
+        requests += [each.request for each in self._unfinished]
+        self._waiting.clear()
+        self._unfinished.clear()
         self._state = None
         self._appended = -1
-        self._rebalance_at = None
-        return [
-            Respond(each.request.request_id, refusal(each.request.body, E.NOT_CONTROLLER))
-            for each in waiting
-        ]
+        self._rebalance_at = self._go_on_at = None
+        return [Respond(each.request_id, refusal(each.body, E.NOT_CONTROLLER)) for each in requests]
 
     def _set_rebalance(self, now: float, more: bool) -> None:
         interval = self.config.rebalance_interval
@@ -217,11 +232,33 @@ class QuorumController:
             assert read is not None
             return [Respond(event.request_id, read(self.image, event.body))]
         response = write(state, event.body, event.version, now)
+        if isinstance(response, Message):
+            return self._finish(state, event, response)
+        self._unfinished.append(_Unfinished(event, response))
+        return self._go_on(state, now) if len(self._unfinished) == 1 else []
+
+    def _go_on(self, state: ControllerState, now: float) -> list[Effect]:
+        """Decide on a slice of the first request that is not finished."""
+        unfinished = self._unfinished.popleft()
+        try:
+            next(unfinished.slices)
+        except StopIteration as done:
+            effects = self._finish(state, unfinished.request, done.value)
+        else:
+            self._unfinished.appendleft(unfinished)
+            effects = self._append(state)
+        self._go_on_at = now if self._unfinished else None
+        return effects
+
+    def _finish(
+        self, state: ControllerState, request: RequestReceived, response: Message
+    ) -> list[Effect]:
+        """Respond once all records are committed."""
         effects = self._append(state)
         if self._appended > self._loader.offset:  # also without records: it rests on those before
-            self._waiting.append(_Waiting(self._appended, event, response))
+            self._waiting.append(_Waiting(self._appended, request, response))
             return effects
-        return [Respond(event.request_id, response)]
+        return [Respond(request.request_id, response)]
 
 
 HANDLERS: Final[Mapping[type, Callable[[QuorumController, Any, float], list[Effect]]]] = {

@@ -100,12 +100,22 @@ class Harness:
                 self.published.append(effect)
 
     def exchange(self, body: Message, expected: type[M], version: int = 0) -> M:
+        number = self.send(body, version)
+        while number not in self.responses:
+            due = self.controller.next_deadline()
+            assert due is not None, "nothing is due"
+            assert due <= self.now, "nothing is due"
+            self.advance(0.0)
+        response = self.responses[number]
+        assert isinstance(response, expected)
+        return response
+
+    def send(self, body: Message, version: int = 0) -> int:
+        """Send a request; return its number."""
         self.requests += 1
         event = RequestReceived(self.requests, body, version)
         self.take(self.controller.handle(event, self.now))
-        response = self.responses[self.requests]
-        assert isinstance(response, expected)
-        return response
+        return self.requests
 
     def advance(self, seconds: float) -> None:
         self.now += seconds

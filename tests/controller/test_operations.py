@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.controller import BecameLeader, ControllerConfig, PartitionRegistration
+from kafkawire.controller import BecameLeader, ControllerConfig, PartitionRegistration, Resigned
+from kafkawire.controller.operations.create_topics import SLICE
 from kafkawire.messages import alter_partition_request as isr
 from kafkawire.messages import create_topics_request as creating
 from kafkawire.messages import incremental_alter_configs_request as configs
@@ -483,6 +484,58 @@ def test_one_request_creates_so_many_partitions() -> None:
     body = creating.CreateTopicsRequest(topics=[topics[0], topics[0]])
     [result] = harness.exchange(body, CreateTopicsResponse, 7).topics
     assert result.error_code == E.INVALID_REQUEST
+
+
+def many(count: int, prefix: str = "n") -> creating.CreateTopicsRequest:
+    """Create topics of one partition."""
+    return creating.CreateTopicsRequest(
+        topics=[
+            creating.CreatableTopic(name=f"{prefix}{at}", num_partitions=1, replication_factor=1)
+            for at in range(count)
+        ]
+    )
+
+
+def test_many_topics_are_created_in_slices_between_which_others_are_served() -> None:
+    harness = cluster()
+    number = harness.send(many(3 * SLICE), 7)
+    later = harness.send(many(3, "later"), 7)
+    counts = [harness.controller.image.indexes.count]
+    while number not in harness.responses:
+        assert harness.heartbeat(1).error_code == 0
+        assert later not in harness.responses, "one after the other"
+        harness.advance(0.0)
+        counts.append(harness.controller.image.indexes.count)
+    assert counts[:3] == [SLICE, 2 * SLICE, 3 * SLICE]
+    harness.advance(0.0)
+    for each, topics in ((number, 3 * SLICE), (later, 3)):
+        response = harness.responses[each]
+        assert isinstance(response, CreateTopicsResponse)
+        assert [topic.error_code for topic in response.topics] == [0] * topics
+    assert harness.controller.next_deadline() != harness.now, "nothing is left"
+
+
+def test_who_resigns_refuses_what_is_not_finished() -> None:
+    harness = cluster()
+    number = harness.send(many(2 * SLICE), 7)
+    harness.take(harness.controller.handle(Resigned(1), harness.now))
+    response = harness.responses[number]
+    assert isinstance(response, CreateTopicsResponse)
+    assert {topic.error_code for topic in response.topics} == {E.NOT_CONTROLLER}
+    assert harness.controller.advance(harness.now) == []
+
+
+def test_partitions_that_others_create_between_slices_count() -> None:
+    harness = cluster(ControllerConfig(CLUSTER, max_partitions=2 * SLICE))
+    number = harness.send(many(2 * SLICE), 7)
+    wanted = [CreatePartitionsTopic(name="n0", count=2, assignments=None)]
+    added = harness.exchange(CreatePartitionsRequest(topics=wanted), CreatePartitionsResponse, 3)
+    assert added.results[0].error_code == 0
+    harness.advance(0.0)
+    response = harness.responses[number]
+    assert isinstance(response, CreateTopicsResponse)
+    codes = [topic.error_code for topic in response.topics]
+    assert codes == [0] * SLICE + [E.POLICY_VIOLATION] * SLICE
 
 
 def test_one_request_adds_so_many_partitions() -> None:

@@ -1,12 +1,13 @@
 """CreateTopics: by count, by explicit assignment, or validated only.
 
 Law: a topic is created whole or not at all; two topics never have names that one metric could mean
-(`a.b` and `a_b`).
+(`a.b` and `a_b`). Many topics are created in slices: other requests are decided on in between.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator, Mapping
 from typing import Final
 
 from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType, config_error
@@ -26,22 +27,37 @@ from .assignments import Refused, excess_partitions, given, placed
 
 E = ErrorCode
 DEFAULT: Final = -1
+SLICE: Final = 64
+"""Partitions that are created before other requests are decided on; a topic may have more."""
+Shown = dict[str, CreatableTopicConfigs]
+"""The effective configs of a topic by name, in order."""
 
 
 def create_topics(
     state: ControllerState, body: CreateTopicsRequest, _version: int, _now: float
-) -> CreateTopicsResponse:
-    """Create each topic, or only validate it."""
+) -> Generator[None, None, CreateTopicsResponse]:
+    """Create each topic, or only validate it; yield after each slice of partitions."""
     times = Counter(each.name for each in body.topics)
-    excess = excess_partitions(state, sum(_count(state, each) for each in body.topics))
+    left = sum(_count(state, each) for each in body.topics)
+    excess = excess_partitions(state, left)
+    defaults = _defaults(state)
+    room = SLICE
     results = {}
     for topic in body.topics:
+        if room <= 0:
+            yield
+            room = SLICE
+            excess = excess or excess_partitions(state, left)
+            defaults = _defaults(state)
+        count = _count(state, topic)
+        left -= count
+        room -= max(1, count)
         try:
             if times[topic.name] > 1:
                 raise Refused(E.INVALID_REQUEST, f"Duplicate topic name: {topic.name}")
             if excess is not None:
                 raise excess
-            results[topic.name] = _create(state, topic, body.validate_only)
+            results[topic.name] = _create(state, topic, body.validate_only, defaults)
         except Refused as error:
             results[topic.name] = CreatableTopicResult(
                 name=topic.name, error_code=error.error, error_message=error.message
@@ -58,7 +74,7 @@ def _count(state: ControllerState, topic: CreatableTopic) -> int:
 
 
 def _create(
-    state: ControllerState, topic: CreatableTopic, validate_only: bool
+    state: ControllerState, topic: CreatableTopic, validate_only: bool, defaults: Shown
 ) -> CreatableTopicResult:
     _check_name(state, topic.name)
     configs = _configs(topic)
@@ -68,7 +84,7 @@ def _create(
         error_message=None,
         num_partitions=len(partitions),
         replication_factor=len(partitions[0].replicas),
-        configs=_shown(state, configs),
+        configs=list((defaults | _own(configs)).values()),
     )
     if validate_only:
         return result
@@ -112,26 +128,32 @@ def _configs(topic: CreatableTopic) -> dict[str, str]:
     return configs
 
 
-def _shown(state: ControllerState, configs: dict[str, str]) -> list[CreatableTopicConfigs]:
-    """Show the effective configs of a topic and where they are from."""
+def _defaults(state: ControllerState) -> Shown:
+    """Show the configs of a topic that has none of its own, and where they are from."""
     dynamic = state.image.config(ResourceType.BROKER, "")
-    shown = []
+    shown = {}
     for name, key in sorted(TOPIC_CONFIGS.items()):
         synonym = key.synonym or ""
-        if name in configs:
-            value, source = configs[name], ConfigSource.DYNAMIC_TOPIC_CONFIG
-        elif synonym in dynamic:
+        if synonym in dynamic:
             value, source = dynamic[synonym], ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
         elif synonym in state.config.static:
             value, source = state.config.static[synonym], ConfigSource.STATIC_BROKER_CONFIG
         else:
             value, source = key.default or "", ConfigSource.DEFAULT_CONFIG
-        shown.append(
-            CreatableTopicConfigs(
-                name=name, value=value, read_only=False, config_source=source, is_sensitive=False
-            )
-        )
+        shown[name] = _config(name, value, source)
     return shown
+
+
+def _own(configs: Mapping[str, str]) -> Shown:
+    """Show the configs that a topic has itself."""
+    source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    return {name: _config(name, value, source) for name, value in configs.items()}
+
+
+def _config(name: str, value: str, source: ConfigSource) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=name, value=value, read_only=False, config_source=source, is_sensitive=False
+    )
 
 
 def _partitions(state: ControllerState, topic: CreatableTopic) -> list[PartitionRegistration]:

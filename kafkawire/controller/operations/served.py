@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -44,7 +44,9 @@ from .replica_directories import assign_replicas_to_dirs
 from .scram_credentials import alter_scram_credentials
 from .update_features import update_features
 
-Operation = Callable[[ControllerState, Any, int, float], Message]
+Slices = Generator[None, None, Message]
+"""An operation that yields where other requests may be decided on; it returns the response."""
+Operation = Callable[[ControllerState, Any, int, float], Message | Slices]
 WRITES: Final[Mapping[type[Message], Operation]] = {
     AllocateProducerIdsRequest: allocate,
     AlterClientQuotasRequest: alter_client_quotas,
