@@ -214,9 +214,7 @@ class ClusterFixture(ABC):
             hint = did_you_mean(topic, self._thread.call(self._topic_names))
             raise ValueError(f"no such topic: {topic}{hint}")
         if partition is not None and not 0 <= partition < partitions:
-            raise ValueError(
-                f"no such partition: {topic}-{partition}; the last is {partitions - 1}"
-            )
+            raise ValueError(f"no such partition: {topic}-{partition} of {partitions}")
         records: list[ConsumerRecord] = []
         for each in range(partitions) if partition is None else [partition]:
             stored = self._stored(topic, each)

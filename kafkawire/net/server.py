@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 STEP: Final = 0.25
 """Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
 MOST_STEPS: Final = 200
+ELECTION: Final = 1.0
+"""Seconds in which combined nodes elect a controller, and its brokers register."""
+SESSIONS: Final = 2.0
+"""Seconds in which the sessions expire of brokers that had the disks before."""
+MOST_START: Final = 60.0
+"""Seconds in which brokers start, or the cluster does not."""
 
 __all__ = ["Server", "ServerConfig"]
 
@@ -91,9 +97,11 @@ class Server(ClusterShell):
         # not secrets: ids that a seed can repeat
         rng = random.Random(config.seed)
         brokers = [each.node_id for each in self.endpoints]
+        # passes in the machine alone: nobody is connected, and its clock begins so much earlier
+        start = ELECTION * self._combined + SESSIONS * bool(self._disks)
         composition = InMemory(
             self.endpoints,
-            epoch_ms(),
+            epoch_ms() - int(start * 1000),
             config.settings,
             listener=self.client_listener,
             directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
@@ -112,7 +120,8 @@ class Server(ClusterShell):
         )
         self.machine = self._machine(composition.nodes(), rng)
         self.run(lambda: self.machine.start(self.now()))
-        await until(lambda: all(map(self._has_started, brokers)))
+        self._skip_until(lambda: all(map(self._has_started, brokers)))
+        self._skip_until(lambda: self._advanced >= start)
         configured = Settings(config.settings).number("default.replication.factor")
         factor = min(configured, config.brokers)
         for name, partitions in config.topics.items():
@@ -138,6 +147,15 @@ class Server(ClusterShell):
             self.endpoints, lambda event: self.run(lambda: machine.handle(event, self.now()))
         )
         return machine
+
+    def _skip_until(self, done: Callable[[], bool]) -> None:
+        """Advance the clock to the next deadline until something is true. Raises TimeoutError."""
+        end = self.now() + MOST_START
+        while not done():
+            due = self.machine.next_deadline()
+            if due is None or due > end:
+                raise TimeoutError(f"brokers did not start within {MOST_START:g} seconds")
+            super().advance(max(0.0, due - self.now()))
 
     def _has_started(self, node_id: int) -> bool:
         """Whether a broker serves clients. Raises RuntimeError if it has stopped before."""

@@ -362,6 +362,18 @@ def test_a_marker_that_is_wrong_fails_its_test_in_plain_words(tmp_path: Path) ->
     assert "Traceback" not in ran.stdout
 
 
+def test_a_cluster_that_cannot_elect_a_controller_does_not_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kafkawire.net.server.MOST_START", 2.0)
+    config = ServerConfig(3, settings={"controller.quorum.election.timeout.ms": "1000000"})
+    with (
+        pytest.raises(TimeoutError, match="brokers did not start within 2 seconds"),
+        ClusterThread(config),
+    ):
+        pass
+
+
 def test_a_seed_repeats_the_ids_of_a_node() -> None:
     ids = []
     for seed in (7, 7, 8):
