@@ -116,7 +116,7 @@ def test_requests_are_found_by_the_name_of_their_api(kafka_broker: ServerThread)
         (lambda cluster: cluster.records("order"), "no such topic: order; did you mean 'orders'"),
         (
             lambda cluster: cluster.records("orders", 2),
-            "no such partition: orders-2; the last is 1",
+            "no such partition: orders-2 of 2",
         ),
         (lambda cluster: cluster.records("orders", -1), "no such partition: orders--1"),
         (lambda cluster: cluster.requests_of("Prodce"), "unknown API 'Prodce'; did you mean 'Pro"),
