@@ -37,36 +37,31 @@ from .front.front import Effect as FrontEffect
 from .front.options import DEFAULT, FrontOptions
 from .lifecycle import BrokerState
 from .links import LinkEffect, Links, OfConnection, Queue
-from .local_node import LocalNode, RunningNode
+from .local_node import (
+    Isolated,
+    Killed,
+    LocalNode,
+    NodeEvent,
+    NodeStarted,
+    RunningNode,
+    ShutDown,
+)
 from .node import Node
 from .operator_requests import OperatorRequest, OperatorRequests, OperatorResponse
 
+__all__ = [
+    "CONTROLLER_ID",
+    "ClusterEvent",
+    "Effect",
+    "Isolated",
+    "Killed",
+    "LocalCluster",
+    "NodeEffect",
+    "NodeStarted",
+    "ShutDown",
+]
 CONTROLLER_ID: Final = 3000
 """The id of a node that is only a controller, as in the examples of Kafka."""
-
-
-class NodeStarted(NamedTuple):
-    """A node starts, with what its disks have."""
-
-    node_id: int
-
-
-class ShutDown(NamedTuple):
-    """A node shall stop in order: others lead its partitions before it stops."""
-
-    node_id: int
-
-
-class Killed(NamedTuple):
-    """The process of a node ends at once."""
-
-    node_id: int
-
-
-class Isolated(NamedTuple):
-    """These nodes, and only these, reach no others any more; clients still reach them."""
-
-    node_ids: frozenset[int]
 
 
 class NodeEffect(NamedTuple):
@@ -76,7 +71,6 @@ class NodeEffect(NamedTuple):
     effect: FrontEffect | BrokerConnectionEffect
 
 
-NodeEvent = NodeStarted | ShutDown | Killed | Isolated
 ClusterEvent = Connected | ClientEvent | NodeEvent | OperatorRequest
 Effect = OfConnection | Report | NodeEffect | OperatorResponse | LinkEffect
 

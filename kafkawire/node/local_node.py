@@ -12,7 +12,7 @@ import os
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..storage import MemoryDisk
 from .config import NodeConfig
@@ -20,6 +20,33 @@ from .front.front import Effect, Event, NodeFront
 
 DURABLE: Final = frozenset({"append", "truncate", "fsync", "fsync_directory", "rename", "delete"})
 """The operations of a disk that take time when it is slow."""
+
+
+class NodeStarted(NamedTuple):
+    """A node starts, with what its disks have."""
+
+    node_id: int
+
+
+class ShutDown(NamedTuple):
+    """A node shall stop in order: others lead its partitions before it stops."""
+
+    node_id: int
+
+
+class Killed(NamedTuple):
+    """The process of a node ends at once."""
+
+    node_id: int
+
+
+class Isolated(NamedTuple):
+    """These nodes, and only these, reach no others any more; clients still reach them."""
+
+    node_ids: frozenset[int]
+
+
+NodeEvent = NodeStarted | ShutDown | Killed | Isolated
 
 
 @dataclass(slots=True)
