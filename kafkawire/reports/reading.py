@@ -10,7 +10,7 @@ Law: each row, exchange and end of a connection is passed once to each collector
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from kafkawire.capture.exchanges.topic_ids import TopicNames
@@ -43,11 +43,11 @@ class Collector:
     statuses of the rows that it needs; None: all. entities: the kinds of entities that it uses.
     """
 
-    apis: ClassVar[frozenset[int] | None] = None
-    statuses: ClassVar[frozenset[Status] | None] = None
-    entities: ClassVar[frozenset[str]] = ALL_KINDS
+    apis: frozenset[int] | None = None
+    statuses: frozenset[Status] | None = None
+    entities: frozenset[str] = ALL_KINDS
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Handle the next row."""
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
@@ -76,10 +76,10 @@ class Handlers:
 
     def __init__(self, collectors: Sequence[Collector], name: str) -> None:
         own = self._own = overriding(collectors, name)
-        known = {api_key for each in own for api_key in each.apis or ()}
+        api_keys = {api_key for each in own for api_key in each.apis or ()}
         self.by_api: dict[int | None, Methods] = {
             api_key: tuple([getattr(each, name) for each in own if _wants(each, api_key)])
-            for api_key in known
+            for api_key in api_keys
         }
         self.others: Methods = tuple([getattr(each, name) for each in own if each.apis is None])
 
@@ -104,8 +104,8 @@ def handlers_of_rows(collectors: Sequence[Collector]) -> dict[Status, Handlers]:
 
 def overriding(collectors: Sequence[Collector], name: str) -> list[Collector]:
     """List the collectors that override a method."""
-    none = getattr(Collector, name)
-    return [each for each in collectors if getattr(type(each), name) is not none]
+    inherited = getattr(Collector, name)
+    return [each for each in collectors if getattr(type(each), name) is not inherited]
 
 
 def _wants(collector: Collector, api_key: int | None) -> bool:
@@ -146,13 +146,13 @@ class Reading:
                     for end in ends:
                         end(item)
                     continue
-                found = decode(item)
-                row = found.row
+                located = decode(item)
+                row = located.row
                 of_api, others = handlers_of[row.status]
                 for handle in of_api(row.api_key, others):
-                    handle(found)
+                    handle(located)
                 if take is not None:
-                    completed = take(found)
+                    completed = take(located)
                     if completed:
                         report(completed)
 
@@ -185,8 +185,8 @@ class Reading:
         """Do nothing: the context has learned the names in a row before it yields it."""
 
 
-def _same(found: Located) -> Located:
-    return found
+def _same(located: Located) -> Located:
+    return located
 
 
 class Reporting:

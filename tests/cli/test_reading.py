@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import pytest
 
@@ -83,10 +83,13 @@ def test_calls_of_a_summary_per_exchange(tmp_path: Path) -> None:
     assert sum(more.values()) <= 8 * exchanges, more
 
 
+SOME: Final = frozenset({Status.TRUNCATED, Status.GAP, Status.UNPARSED})
+
+
 class Rows(Collector):
     """Counts the rows of some statuses."""
 
-    statuses = frozenset({Status.TRUNCATED, Status.GAP, Status.UNPARSED})
+    statuses: frozenset[Status] | None = SOME
 
     def __init__(self) -> None:
         self.found: Counter[Status] = Counter()
@@ -96,14 +99,14 @@ class Rows(Collector):
 
 
 class AllRows(Rows):
-    statuses: ClassVar[frozenset[Status] | None] = None  # type: ignore[assignment]
+    statuses = None
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
 def test_rows_of_some_statuses(path: Path) -> None:
     some, every = Rows(), AllRows()
     reading(path).read(some, every)
-    assert some.found == {status: n for status, n in every.found.items() if status in Rows.statuses}
+    assert some.found == {status: n for status, n in every.found.items() if status in SOME}
 
 
 class Found(Collector):

@@ -25,9 +25,9 @@ from ..render.report import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafkawire.reports.diagnosis.error_rule import RuleDefinition
     from kafkawire.reports.diagnosis.finding import ResolvedFinding
     from kafkawire.reports.diagnosis.registry import Settings
-    from kafkawire.reports.diagnosis.rule import Rule
 
 
 class FailOn(StrEnum):
@@ -93,7 +93,7 @@ def diagnose(
 
 def _diagnosed(
     files: list[str],
-    rules: Mapping[str, type[Rule]],
+    rules: Mapping[str, RuleDefinition],
     settings: Settings,
     options: ReportOptions,
 ) -> list[ResolvedFinding]:
@@ -207,7 +207,7 @@ def _when(one: ResolvedFinding) -> str:
     return f"{times}, {first}" + (f" to {last}" if last != first else "")
 
 
-def _print_rules(rules: Mapping[str, type[Rule]], options: ReportOptions) -> None:
+def _print_rules(rules: Mapping[str, RuleDefinition], options: ReportOptions) -> None:
     """Print the rules with their thresholds."""
     from kafkawire.reports.diagnosis.documentation import rule_json
 

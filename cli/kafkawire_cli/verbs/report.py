@@ -24,7 +24,7 @@ from ..input.sources import readable, reading, refuse
 from ..render.report import exit_if_incomplete
 
 if TYPE_CHECKING:
-    from kafkawire.reports.diagnosis.rule import Rule
+    from kafkawire.reports.diagnosis.error_rule import RuleDefinition
 
     from ..render.page.data import PageData
 
@@ -87,7 +87,7 @@ def report(  # noqa: PLR0913 - options of the verb
     exit_if_incomplete(captures)
 
 
-def _rules() -> dict[str, type[Rule]]:
+def _rules() -> dict[str, RuleDefinition]:
     from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
 
     try:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..reading import Collector
+from .error_rule import RuleDefinition
 from .feeds import GroupFeed, OutcomeFeed, ProduceFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
@@ -21,7 +22,7 @@ class Diagnosis:
     """The findings about a capture. Raises RuleError."""
 
     def __init__(
-        self, scene: Scene, rules: Mapping[str, type[Rule]], settings: Settings = UNCHANGED
+        self, scene: Scene, rules: Mapping[str, RuleDefinition], settings: Settings = UNCHANGED
     ) -> None:
         self._scene = scene
         self.rules = create(rules, scene, settings)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .error_rule import RuleDefinition
 from .registry import RULES
-from .rule import Rule
 
 INTRODUCTION: Final = """\
 # What is wrong here?
@@ -111,10 +111,10 @@ class TopicsCreatedTwice(Rule):
                 )
 ```
 
-An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.toml` makes it known:
+An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.toml` installs it:
 `[project.entry-points."kafkawire.diagnosis"]`, and below `topics-created-twice =
-"mypackage.rules:TopicsCreatedTwice"`. Rules about error codes alone are shorter as subclasses of
-`kafkawire.reports.diagnosis.ErrorRule`.
+"mypackage.rules:TopicsCreatedTwice"`. A rule about error codes alone is an object of the class
+`kafkawire.reports.diagnosis.ErrorRule`, with the codes, the thresholds and the texts.
 
 ## Real trouble, and false alarms
 
@@ -147,7 +147,7 @@ benchmarks.reports`).
 """
 
 
-def rule_json(rule: type[Rule]) -> dict[str, Any]:
+def rule_json(rule: RuleDefinition) -> dict[str, Any]:
     """Return the JSON form of a rule."""
     return {
         "rule": rule.name,
@@ -161,7 +161,7 @@ def markdown() -> str:
     return INTRODUCTION + "".join(f"{line}\n" for rule in RULES for line in _section(rule))
 
 
-def _section(rule: type[Rule]) -> Iterator[str]:
+def _section(rule: RuleDefinition) -> Iterator[str]:
     yield from ("", f"### {rule.name}", "", rule.description)
     if rule.thresholds:
         yield from ("", "| threshold | default | why |", "| --- | --- | --- |")

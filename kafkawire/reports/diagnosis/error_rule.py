@@ -1,11 +1,14 @@
-"""A rule about error codes: how often a client gets them, and for what."""
+"""Rules about error codes, each one a row of a table: how often a client gets them, and for what.
+
+ErrorRule (a row) --> ErrorCounts (counts the errors of a capture) --> findings
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, auto
-from typing import ClassVar, Final
+from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import TopicKey
@@ -65,21 +68,43 @@ def critical_threshold(default: float, reason: str) -> Threshold:
     return Threshold("critical", default, "errors", reason)
 
 
-class ErrorRule(Rule):
-    """Reports error codes that a client gets often enough.
+class ErrorRule(NamedTuple):
+    """A rule that reports error codes that a client gets often enough.
 
-    thresholds: `errors`, and optionally `seconds` and `critical`.
+    description: what it looks for, one sentence or more. error_codes: those that are counted, in
+    responses of `apis` (None: of all). by: whom the errors are counted for. thresholds: `errors`,
+    and optionally `seconds` and `critical`. The others are those of `Finding`.
     """
 
-    by: ClassVar[By]
-    severity: ClassVar[Severity] = Severity.WARNING
-    cause: ClassVar[str]
-    advice: ClassVar[str]
-    confidence: ClassVar[Confidence] = Confidence.HIGH
-    reference: ClassVar[str] = ""
+    name: str
+    description: str
+    error_codes: frozenset[int]
+    by: By
+    thresholds: tuple[Threshold, ...]
+    cause: str
+    advice: str
+    severity: Severity = Severity.WARNING
+    confidence: Confidence = Confidence.HIGH
+    reference: str = ""
+    apis: frozenset[int] | None = None
 
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+    def __call__(self, scene: Scene, limits: Mapping[str, float]) -> Rule:
+        """Create what counts the errors. limits: by name of the threshold."""
+        return ErrorCounts(self, scene, limits)
+
+
+RuleDefinition = type[Rule] | ErrorRule
+"""A rule that can be created for a capture: a class, or a row about error codes."""
+
+
+class ErrorCounts(Rule):
+    """The errors of a rule about error codes, by subject."""
+
+    def __init__(self, rule: ErrorRule, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
+        self._rule = rule
+        self.name, self.description = rule.name, rule.description
+        self.error_codes, self.apis = rule.error_codes, rule.apis
         self._errors: Subjects[Errors] = Subjects(Errors)
 
     def error(self, exchange: Exchange, code: int) -> None:
@@ -91,26 +116,26 @@ class ErrorRule(Rule):
         if exchange.request is not None:
             size += exchange.request.length + SIZE
         lost = since(response.request_time_ns, response.time_ns) or 0
-        for subject in self.subjects(exchange, code):
+        for subject in self._subjects(exchange, code):
             errors = self._errors.of(subject)
             errors.seen.add(response, size, lost)
             errors.codes[code] += 1
             errors.apis[exchange.main_row.api_name or "unknown"] = None
 
-    def subjects(self, exchange: Exchange, code: int) -> Iterable[Subject]:
+    def _subjects(self, exchange: Exchange, code: int) -> Iterable[Subject]:
         """Return whom an error is about."""
-        client = client_of(exchange)
-        if self.by is By.CLIENT:
+        by, client = self._rule.by, client_of(exchange)
+        if by is By.CLIENT:
             return (client,)
-        if self.by is By.BROKER:
+        if by is By.BROKER:
             return (client_of(exchange, broker=exchange.broker),)
-        if self.by is By.TOPIC:
+        if by is By.TOPIC:
             topics = dict.fromkeys(self._failed_topics(exchange, code))
             return [client._replace(topic=topic) for topic in topics] or (client,)
         entities = Entities(self.scene.names)
         entities.add(exchange.request)
         entities.add(exchange.response)
-        if self.by is By.GROUP:
+        if by is By.GROUP:
             return [client._replace(group=name) for name in entities.groups] or (client,)
         ids = entities.transactional_ids
         return [client._replace(transactional_id=name) for name in ids] or (client,)
@@ -135,7 +160,7 @@ class ErrorRule(Rule):
 
     def findings(self) -> Iterator[Finding]:
         """Return a finding for each subject with enough errors."""
-        critical = self.limits.get("critical", NEVER)
+        rule, critical = self._rule, self.limits.get("critical", NEVER)
         for subject, errors in self._errors:
             seen = errors.seen
             if seen.count < self.limits["errors"]:
@@ -144,15 +169,15 @@ class ErrorRule(Rule):
                 continue
             codes = [ErrorCode.name_of(code) for code, _ in errors.codes.most_common()]
             yield Finding(
-                self.name,
-                Severity.CRITICAL if seen.count >= critical else self.severity,
+                rule.name,
+                Severity.CRITICAL if seen.count >= critical else rule.severity,
                 subject,
                 f"{' and '.join(codes)} in {plural(seen.count, 'response')} to "
                 f"{', '.join(errors.apis)}",
                 seen,
-                self.cause,
-                self.advice,
-                self.confidence,
-                reference=self.reference,
+                rule.cause,
+                rule.advice,
+                rule.confidence,
+                reference=rule.reference,
                 terms=(error_term(codes),),
             )

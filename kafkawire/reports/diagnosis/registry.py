@@ -4,57 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
+from inspect import isabstract
 from typing import Final, NamedTuple
 
 from kafkawire.errors import KafkaWireError
 
+from .error_rule import ErrorRule, RuleDefinition
 from .rule import Rule, Scene
-from .rules.broker_errors import BrokerErrors, CoordinatorTrouble, IsrTrouble, RequestTimeouts
+from .rules.broker_errors import BROKER_ERRORS
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
-from .rules.client_errors import (
-    ApiVersionsFallback,
-    AuthenticationFailures,
-    AuthorizationFailures,
-    OffsetResets,
-    StaleMetadata,
-    UnknownTopics,
-    UnsupportedVersions,
-)
+from .rules.client_errors import CLIENT_ERRORS
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.connections import ConnectionChurn, ConnectionResets
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
-from .rules.membership_errors import (
-    ExpelledMembers,
-    InconsistentProtocols,
-    StaticMembersFighting,
-    ZombieCommits,
-)
+from .rules.membership_errors import MEMBERSHIP_ERRORS
 from .rules.network import CaptureLoss, Retransmissions, UndecodedConnections
 from .rules.produced_records import HotPartitions, RecordClock
-from .rules.producer_errors import (
-    DuplicateSequences,
-    FencedProducers,
-    OversizeRecords,
-    SequenceErrors,
-)
+from .rules.producer_errors import PRODUCER_ERRORS
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.transactions import AbortedTransactions, HangingTransactions
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
-"""The group of entry points whose objects are subclasses of `Rule`."""
+"""The group of entry points whose objects are subclasses of `Rule`, or an `ErrorRule`."""
 
-RULES: Final[tuple[type[Rule], ...]] = (
+RULES: Final[tuple[RuleDefinition, ...]] = (
     # producers
     TinyBatches,
     AcksMixed,
     CompressionHabits,
     ProduceRetries,
-    SequenceErrors,
-    DuplicateSequences,
-    OversizeRecords,
-    FencedProducers,
+    *PRODUCER_ERRORS,
     AbortedTransactions,
     HangingTransactions,
     HotPartitions,
@@ -62,32 +43,20 @@ RULES: Final[tuple[type[Rule], ...]] = (
     # consumers
     RebalanceStorm,
     PollTimeouts,
-    ExpelledMembers,
-    StaticMembersFighting,
-    InconsistentProtocols,
-    ZombieCommits,
+    *MEMBERSHIP_ERRORS,
     GrowingLag,
     CommitRate,
     TinyFetches,
-    OffsetResets,
     # clients
-    StaleMetadata,
     MetadataStorm,
-    UnknownTopics,
     ConnectionChurn,
-    AuthenticationFailures,
-    AuthorizationFailures,
     Throttling,
+    *CLIENT_ERRORS,
     UnansweredRequests,
     SlowResponses,
     OldVersions,
-    UnsupportedVersions,
-    ApiVersionsFallback,
     # brokers
-    IsrTrouble,
-    BrokerErrors,
-    RequestTimeouts,
-    CoordinatorTrouble,
+    *BROKER_ERRORS,
     SlowBroker,
     LeaderElections,
     ControlledShutdowns,
@@ -114,17 +83,24 @@ class RuleError(KafkaWireError):
         return f"{self.reason} {self.name!r}"
 
 
-def installed_rules() -> dict[str, type[Rule]]:
+def installed_rules() -> dict[str, RuleDefinition]:
     """Return all rules by name, with those of installed packages. Raises RuleError."""
     rules = {rule.name: rule for rule in RULES}
     for entry_point in entry_points(group=ENTRY_POINTS):
         rule = entry_point.load()
-        if not (isinstance(rule, type) and issubclass(rule, Rule)):
-            raise RuleError("not a subclass of Rule:", entry_point.value)
+        if not is_definition(rule):
+            raise RuleError("not a subclass of Rule or an ErrorRule:", entry_point.value)
+        if isabstract(rule):
+            raise RuleError("no method `findings`:", entry_point.value)
         if rule.name in rules:
             raise RuleError("two rules are named", rule.name)
         rules[rule.name] = rule
     return rules
+
+
+def is_definition(rule: object) -> bool:
+    """Whether an object is a rule: a subclass of `Rule`, or an `ErrorRule`."""
+    return isinstance(rule, ErrorRule) or (isinstance(rule, type) and issubclass(rule, Rule))
 
 
 class Settings(NamedTuple):
@@ -138,7 +114,7 @@ UNCHANGED: Final = Settings()
 
 
 def create(
-    rules: Mapping[str, type[Rule]], scene: Scene, settings: Settings = UNCHANGED
+    rules: Mapping[str, RuleDefinition], scene: Scene, settings: Settings = UNCHANGED
 ) -> list[Rule]:
     """Create the rules that are not disabled. Raises RuleError."""
     _check(rules, settings)
@@ -155,7 +131,7 @@ def create(
     ]
 
 
-def _check(rules: Mapping[str, type[Rule]], settings: Settings) -> None:
+def _check(rules: Mapping[str, RuleDefinition], settings: Settings) -> None:
     """Check that the settings name rules and thresholds that exist."""
     _check_names(settings.disabled, rules)
     _check_names([name for name, _ in settings.limits], rules)
@@ -165,7 +141,7 @@ def _check(rules: Mapping[str, type[Rule]], settings: Settings) -> None:
             raise RuleError(f"the rule {name} has no threshold", threshold, names)
 
 
-def _check_names(names: Iterable[str], rules: Mapping[str, type[Rule]]) -> None:
+def _check_names(names: Iterable[str], rules: Mapping[str, RuleDefinition]) -> None:
     for name in names:
         if name not in rules:
             raise RuleError("unknown rule", name, tuple(rules))

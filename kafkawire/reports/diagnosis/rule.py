@@ -6,8 +6,9 @@ is counted together.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
@@ -61,18 +62,18 @@ class Scene(NamedTuple):
         return topic.name or topic.id_text or ""
 
 
-class Rule(Collector):
+class Rule(Collector, ABC):
     """A rule; subclasses override what they need of `row`, `exchange`, `ended` and `error`, ...
 
     name: in lower case with hyphens. description: what it looks for, one sentence or more.
     """
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    thresholds: ClassVar[tuple[Threshold, ...]] = ()
-    entities: ClassVar[frozenset[str]] = frozenset()
+    name: str
+    description: str
+    thresholds: tuple[Threshold, ...] = ()
+    entities: frozenset[str] = frozenset()
 
-    error_codes: ClassVar[frozenset[int]] = frozenset()
+    error_codes: frozenset[int] = frozenset()
     """The error codes for which `error` is called, for exchanges of `apis`."""
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
@@ -91,9 +92,9 @@ class Rule(Collector):
     def produced(self, produced: Produced) -> None:
         """Handle the batches that a Produce request has for a partition."""
 
+    @abstractmethod
     def findings(self) -> Iterable[Finding]:
         """Return what is wrong, after the end of the capture."""
-        raise NotImplementedError
 
 
 T = TypeVar("T")
@@ -129,7 +130,7 @@ def client_of(
 ) -> Subject:
     """Return the client of an exchange as a subject: all with the same client id are one.
 
-    The other fields of the subject are those given.
+    The arguments are the other fields of the subject.
     """
     client = exchange.main_row.client_id or None
     address = None if client else host(exchange.client)

@@ -89,7 +89,7 @@ def test_options_that_are_wrong(options: tuple[object, ...], message: str) -> No
 PACKAGE = """
 from kafkawire import ApiKey
 from kafkawire.reports.diagnosis import (
-    Confidence, Finding, Occurrences, Rule, Severity, Subjects, Threshold, client_of,
+    By, Confidence, ErrorRule, Finding, Occurrences, Rule, Severity, Subjects, Threshold, client_of,
 )
 
 class ProducesAtAll(Rule):
@@ -112,6 +112,16 @@ class ProducesAtAll(Rule):
                     self.name, Severity.CRITICAL, subject, "produces", seen,
                     "It can.", "Stop it.", Confidence.HIGH,
                 )
+
+class WithoutFindings(Rule):
+    name = "without-findings"
+    description = "Incomplete."
+
+CORRUPT = ErrorRule(
+    name="{name}", description="Corrupt records.", error_codes=frozenset({{2}}), by=By.TOPIC,
+    thresholds=(Threshold("errors", 2, "errors", "one may be a test"),), cause="?", advice="?",
+    severity=Severity.CRITICAL,
+)
 
 NOT_A_RULE = 7
 """
@@ -138,11 +148,26 @@ def test_a_rule_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert json.loads(result.stdout)["findings"] == []
 
 
+def test_a_row_of_error_codes_of_another_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "rows_of_mine", "CORRUPT", "corrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    options = "--format", "json", "--disable", "broker-errors"
+    path = Story().produce(code=2).produce(code=2).save(tmp_path / "a.pcap")
+    (finding,) = json.loads(run("diagnose", path, *options).stdout)["findings"]
+    assert (finding["rule"], finding["severity"], finding["count"]) == ("corrupt", "critical", 2)
+    assert finding["subject"] == {"client": "tester", "topic": "orders"}
+    result = run("diagnose", path, *options, "--set", "corrupt.errors=3")
+    assert json.loads(result.stdout)["findings"] == []
+
+
 @pytest.mark.parametrize(
     ("package", "attribute", "name", "message"),
     [
         ("rules_that_clash", "ProducesAtAll", "tiny-batches", "two rules are named"),
         ("rules_that_are_none", "NOT_A_RULE", "none", "not a subclass of Rule"),
+        ("rules_without_findings", "WithoutFindings", "none", "no method `findings`"),
     ],
 )
 def test_a_rule_that_cannot_be_used(

@@ -27,7 +27,7 @@ from .groups import group_json
 
 if TYPE_CHECKING:
     from kafkawire.reports.client import Client
-    from kafkawire.reports.diagnosis.rule import Rule
+    from kafkawire.reports.diagnosis.error_rule import RuleDefinition
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.topics import Topic
     from kafkawire_codegen.releases import Releases
@@ -62,7 +62,7 @@ class PageData:
     """The data of the page. view: what is shown of messages. rules: those of the diagnosis."""
 
     def __init__(
-        self, captures: Reading, view: View, target: Target, rules: Mapping[str, type[Rule]]
+        self, captures: Reading, view: View, target: Target, rules: Mapping[str, RuleDefinition]
     ) -> None:
         self._captures = captures
         self._target = target

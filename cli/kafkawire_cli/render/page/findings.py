@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkawire.reports.diagnosis.diagnosis import Diagnosis
+from kafkawire.reports.diagnosis.error_rule import RuleDefinition
 from kafkawire.reports.diagnosis.finding import ResolvedFinding
-from kafkawire.reports.diagnosis.rule import Rule, Scene
+from kafkawire.reports.diagnosis.rule import Scene
 from kafkawire.reports.readiness import first_without
 
 from .bodies import shown_text
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def diagnosis_of(
-    summary: Summary, rules: Mapping[str, type[Rule]], releases: Releases
+    summary: Summary, rules: Mapping[str, RuleDefinition], releases: Releases
 ) -> Diagnosis:
     """Return a diagnosis that shares the collectors of a summary."""
     dropped_in = partial(first_without, releases=releases)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..error_rule import (
@@ -13,94 +15,91 @@ from ..error_rule import (
 )
 from ..finding import Confidence, Severity
 
-
-class IsrTrouble(ErrorRule):
-    """Too few in-sync replicas."""
-
-    name = "too-few-in-sync-replicas"
-    description = (
-        "A leader rejects records with acks=all because fewer than min.insync.replicas are in sync."
-    )
-    by = By.TOPIC
-    severity = Severity.CRITICAL
-    error_codes = frozenset(
-        {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
-    )
-    thresholds = (errors_threshold(1, "each one is a write that was rejected"),)
-    cause = "Brokers with replicas of the partition are down or too slow to stay in sync."
-    advice = (
-        "Find the brokers that are missing in the ISR (kafka-topics.sh --describe "
-        "--under-min-isr-partitions); compare min.insync.replicas with the replication factor."
-    )
-
-
-class CoordinatorTrouble(ErrorRule):
-    """Group or transaction coordinators that move or load."""
-
-    name = "coordinator-unavailable"
-    description = (
-        "The coordinator of a group or transactional id is elsewhere, not available or loading. A "
-        "few errors after an election or at the first use are normal."
-    )
-    by = By.GROUP
-    error_codes = frozenset(
-        {
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            ErrorCode.NOT_COORDINATOR,
-        }
-    )
-    thresholds = (
-        errors_threshold(10, "the first use of a group gives a few"),
-        seconds_threshold(2, "the first use of a cluster takes a second or two"),
-        critical_threshold(300, "at the usual back-off of 100 ms, half a minute without progress"),
-    )
-    cause = (
-        "The leader of the group's partition of __consumer_offsets (or __transaction_state) "
-        "changed, is offline, or reads a long log."
-    )
-    advice = (
-        "Check the partitions of the internal topics: leaders, ISR, size (is log.cleaner.enable "
-        "on?)."
-    )
-    confidence = Confidence.MEDIUM
-
-
-class BrokerErrors(ErrorRule):
-    """Errors inside of a broker."""
-
-    name = "broker-errors"
-    description = "A broker fails for reasons of its own: disks, corrupt records, bugs."
-    by = By.BROKER
-    error_codes = frozenset(
-        {
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            ErrorCode.CORRUPT_MESSAGE,
-        }
-    )
-    thresholds = (
-        errors_threshold(1, "brokers in order return none"),
-        critical_threshold(5, "it does not go away by itself"),
-    )
-    cause = "A log directory failed, a request met a bug, or records were damaged on their way."
-    advice = "Read the broker's log at these times."
-
-
-class RequestTimeouts(ErrorRule):
-    """Requests that a broker gave up."""
-
-    name = "request-timeouts"
-    description = (
-        "A broker returns REQUEST_TIMED_OUT: replicas did not acknowledge records, or a controller "
-        "did not act, within the timeout of the request."
-    )
-    by = By.TOPIC
-    error_codes = frozenset({ErrorCode.REQUEST_TIMED_OUT})
-    thresholds = (errors_threshold(1, "a timeout is thirty seconds by default"),)
-    cause = "Followers are slow or down, or the timeout of the request is very short."
-    advice = (
-        "Compare request.timeout.ms of the client with the broker's latencies "
-        "(kafkawire latency --by broker), and look for slow followers."
-    )
-    confidence = Confidence.MEDIUM
+BROKER_ERRORS: Final = (
+    ErrorRule(
+        name="too-few-in-sync-replicas",
+        description=(
+            "A leader rejects records with acks=all because fewer than min.insync.replicas are "
+            "in sync."
+        ),
+        by=By.TOPIC,
+        severity=Severity.CRITICAL,
+        error_codes=frozenset(
+            {ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+        ),
+        thresholds=(errors_threshold(1, "each one is a write that was rejected"),),
+        cause="Brokers with replicas of the partition are down or too slow to stay in sync.",
+        advice=(
+            "Find the brokers that are missing in the ISR (kafka-topics.sh --describe "
+            "--under-min-isr-partitions); compare min.insync.replicas with the replication "
+            "factor."
+        ),
+    ),
+    ErrorRule(
+        name="coordinator-unavailable",
+        description=(
+            "The coordinator of a group or transactional id is elsewhere, not available or "
+            "loading. A few errors after an election or at the first use are normal."
+        ),
+        by=By.GROUP,
+        error_codes=frozenset(
+            {
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                ErrorCode.NOT_COORDINATOR,
+            }
+        ),
+        thresholds=(
+            errors_threshold(10, "the first use of a group causes a few"),
+            seconds_threshold(2, "the first use of a cluster takes a second or two"),
+            critical_threshold(
+                300, "at the usual back-off of 100 ms, half a minute without progress"
+            ),
+        ),
+        cause=(
+            "The leader of the group's partition of __consumer_offsets (or __transaction_state) "
+            "changed, is offline, or reads a long log."
+        ),
+        advice=(
+            "Check the partitions of the internal topics: leaders, ISR, size (is "
+            "log.cleaner.enable on?)."
+        ),
+        confidence=Confidence.MEDIUM,
+    ),
+    ErrorRule(
+        name="broker-errors",
+        description="A broker fails for reasons of its own: disks, corrupt records, bugs.",
+        by=By.BROKER,
+        error_codes=frozenset(
+            {
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                ErrorCode.CORRUPT_MESSAGE,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "a healthy broker returns none"),
+            critical_threshold(5, "the error persists"),
+        ),
+        cause=(
+            "A log directory failed, a request met a bug, or records were damaged on their way."
+        ),
+        advice="Read the broker's log at these times.",
+    ),
+    ErrorRule(
+        name="request-timeouts",
+        description=(
+            "A broker returns REQUEST_TIMED_OUT: replicas did not acknowledge records, or a "
+            "controller did not act, within the timeout of the request."
+        ),
+        by=By.TOPIC,
+        error_codes=frozenset({ErrorCode.REQUEST_TIMED_OUT}),
+        thresholds=(errors_threshold(1, "a timeout is thirty seconds by default"),),
+        cause="Followers are slow or down, or the timeout of the request is very short.",
+        advice=(
+            "Compare request.timeout.ms of the client with the broker's latencies (kafkawire "
+            "latency --by broker), and look for slow followers."
+        ),
+        confidence=Confidence.MEDIUM,
+    ),
+)

@@ -51,9 +51,9 @@ class SlowBroker(Rule):
         }
     )
     thresholds = (
-        Threshold("requests", 100, "requests", "for each broker; a median of fewer is noise"),
-        Threshold("times", 4, "times", "load differs, but rarely by so much"),
-        Threshold("milliseconds", 20, "ms", "a smaller difference is not felt"),
+        Threshold("requests", 100, "requests", "per broker; the median of fewer is not reliable"),
+        Threshold("times", 4, "times", "the load of brokers differs, but rarely by so much"),
+        Threshold("milliseconds", 20, "ms", "a smaller difference rarely matters"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
@@ -172,7 +172,7 @@ class ControlledShutdowns(Rule):
     """Brokers that shut down."""
 
     name = "controlled-shutdowns"
-    description = "A broker asked the controller to shut down."
+    description = "A broker requests a controlled shutdown."
     apis = frozenset({ApiKey.CONTROLLED_SHUTDOWN, ApiKey.BROKER_HEARTBEAT})
     thresholds = (Threshold("requests", 1, "requests", "each one is a shutdown, or a part of one"),)
 

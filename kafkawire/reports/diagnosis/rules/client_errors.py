@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
@@ -14,165 +16,155 @@ from ..error_rule import (
 )
 from ..finding import Confidence, Severity
 
-
-class StaleMetadata(ErrorRule):
-    """Requests to brokers that do not lead the partition."""
-
-    name = "stale-metadata"
-    description = (
-        "A client keeps sending requests to a broker that is not the leader of the partition. A "
-        "few errors after an election are normal; more mean that new metadata does not reach the "
-        "client or does not help."
-    )
-    by = By.TOPIC
-    error_codes = frozenset(
-        {
-            ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            ErrorCode.LEADER_NOT_AVAILABLE,
-            ErrorCode.FENCED_LEADER_EPOCH,
-            ErrorCode.UNKNOWN_LEADER_EPOCH,
-        }
-    )
-    thresholds = (
-        errors_threshold(10, "a client sees one error per partition and election"),
-        seconds_threshold(1, "an election takes less than a second"),
-        critical_threshold(200, "at the usual back-off of 100 ms, twenty seconds without progress"),
-    )
-    cause = "The client's metadata is older than the last election, or the partition has no leader."
-    advice = (
-        "Look for leader elections and offline partitions; check that advertised.listeners lead to "
-        "the same brokers from here, and that the client's metadata.max.age.ms is not huge."
-    )
-    confidence = Confidence.MEDIUM
-
-
-class UnknownTopics(ErrorRule):
-    """Topics that do not exist."""
-
-    name = "unknown-topics"
-    description = (
-        "A client asks again and again for a topic that does not exist. A few errors while a topic "
-        "is being created are normal."
-    )
-    by = By.TOPIC
-    error_codes = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-    thresholds = (
-        errors_threshold(5, "an automatically created topic gives one to three"),
-        seconds_threshold(5, "creating a topic takes less"),
-    )
-    cause = "The topic was deleted, never created, or its name is misspelt."
-    advice = (
-        "Create the topic or remove it from the client's configuration; auto.create.topics.enable "
-        "creates topics only where the broker and the client allow it."
-    )
-
-
-class OffsetResets(ErrorRule):
-    """Fetches beyond the ends of the log."""
-
-    name = "offset-resets"
-    description = (
-        "A consumer fetches from an offset that the log does not have, and resets its position: it "
-        "skips records or reads them again."
-    )
-    by = By.TOPIC
-    error_codes = frozenset({ErrorCode.OFFSET_OUT_OF_RANGE})
-    thresholds = (
-        errors_threshold(1, "each one moves the position of a consumer"),
-        critical_threshold(50, "a consumer that resets so often does not keep up with retention"),
-    )
-    cause = (
-        "Records were deleted by retention before they were read, or the log was truncated or the "
-        "topic created again."
-    )
-    advice = (
-        "Compare the consumer's lag with retention.ms and retention.bytes of the topic; "
-        "auto.offset.reset decides where it goes on."
-    )
-    confidence = Confidence.HIGH
-
-
-class AuthenticationFailures(ErrorRule):
-    """Rejected credentials."""
-
-    name = "authentication-failures"
-    description = "A client fails to authenticate."
-    by = By.BROKER
-    error_codes = frozenset(
-        {
-            ErrorCode.SASL_AUTHENTICATION_FAILED,
-            ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-            ErrorCode.ILLEGAL_SASL_STATE,
-        }
-    )
-    thresholds = (
-        errors_threshold(1, "a client that is configured correctly never fails"),
-        critical_threshold(5, "the client does not get in at all"),
-    )
-    cause = "User, password, token or mechanism do not match those of the broker."
-    advice = (
-        "Check sasl.mechanism and sasl.jaas.config of the client, and the credentials and "
-        "sasl.enabled.mechanisms of the broker."
-    )
-
-
-class AuthorizationFailures(ErrorRule):
-    """Missing permissions."""
-
-    name = "authorization-failures"
-    description = "A client lacks the permission for what it tries to do."
-    by = By.TOPIC
-    error_codes = frozenset(
-        {
-            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            ErrorCode.GROUP_AUTHORIZATION_FAILED,
-            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-        }
-    )
-    thresholds = (
-        errors_threshold(1, "permissions do not come and go"),
-        critical_threshold(20, "a client that goes on does not handle the error"),
-    )
-    cause = "The principal of the client has no ACL for this operation."
-    advice = "List the ACLs of the principal with kafka-acls.sh; add those that are missing."
-
-
-class ApiVersionsFallback(ErrorRule):
-    """ApiVersions requests that are newer than the broker."""
-
-    name = "api-versions-fallback"
-    description = (
-        "A client's first ApiVersions request on each connection is newer than the broker, which "
-        "rejects it; the client then sends an older one. This is how it should be (KIP-511), and "
-        "matters only where connections are opened all the time."
-    )
-    by = By.BROKER
-    severity = Severity.NOTICE
-    apis = frozenset({ApiKey.API_VERSIONS})
-    error_codes = frozenset({ErrorCode.UNSUPPORTED_VERSION})
-    thresholds = (errors_threshold(50, "a round trip per connection"),)
-    cause = "The client is newer than the broker."
-    advice = "Upgrade the broker; keep connections open."
-    reference = "KIP-511"
-
-
-class UnsupportedVersions(ErrorRule):
-    """Requests whose version the broker does not have."""
-
-    name = "unsupported-versions"
-    description = "A broker rejects the version of a request that is not ApiVersions."
-    by = By.BROKER
-    apis = frozenset(ApiKey) - {ApiKey.API_VERSIONS}
-    error_codes = frozenset({ErrorCode.UNSUPPORTED_VERSION})
-    thresholds = (errors_threshold(1, "clients choose versions that the broker has"),)
-    cause = (
-        "The client does not negotiate versions, or a proxy sends the ApiVersions of another "
-        "broker."
-    )
-    advice = (
-        "Upgrade the client or the broker; set broker.version.fallback (librdkafka) only for "
-        "brokers before 0.10."
-    )
-    reference = "KIP-511"
+CLIENT_ERRORS: Final = (
+    ErrorRule(
+        name="stale-metadata",
+        description=(
+            "A client keeps sending requests to a broker that is not the leader of the "
+            "partition. A few errors after an election are normal; more mean that new metadata "
+            "does not reach the client or does not help."
+        ),
+        by=By.TOPIC,
+        error_codes=frozenset(
+            {
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                ErrorCode.LEADER_NOT_AVAILABLE,
+                ErrorCode.FENCED_LEADER_EPOCH,
+                ErrorCode.UNKNOWN_LEADER_EPOCH,
+            }
+        ),
+        thresholds=(
+            errors_threshold(10, "a client sees one error per partition and election"),
+            seconds_threshold(1, "an election takes less than a second"),
+            critical_threshold(
+                200, "at the usual back-off of 100 ms, twenty seconds without progress"
+            ),
+        ),
+        cause=(
+            "The client's metadata is older than the last election, or the partition has no leader."
+        ),
+        advice=(
+            "Look for leader elections and offline partitions; check that advertised.listeners "
+            "lead to the same brokers from here, and that the client's metadata.max.age.ms is "
+            "not huge."
+        ),
+        confidence=Confidence.MEDIUM,
+    ),
+    ErrorRule(
+        name="unknown-topics",
+        description=(
+            "A client keeps requesting a topic that does not exist. A few errors while "
+            "a topic is being created are normal."
+        ),
+        by=By.TOPIC,
+        error_codes=frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}),
+        thresholds=(
+            errors_threshold(5, "a topic that is created automatically causes one to three"),
+            seconds_threshold(5, "creating a topic takes less"),
+        ),
+        cause="The topic was deleted, never created, or its name is misspelt.",
+        advice=(
+            "Create the topic or remove it from the client's configuration; "
+            "auto.create.topics.enable creates topics only where the broker and the client "
+            "allow it."
+        ),
+    ),
+    ErrorRule(
+        name="offset-resets",
+        description=(
+            "A consumer fetches from an offset that the log does not have, and resets its "
+            "position: it skips records or reads them again."
+        ),
+        by=By.TOPIC,
+        error_codes=frozenset({ErrorCode.OFFSET_OUT_OF_RANGE}),
+        thresholds=(
+            errors_threshold(1, "each one moves the position of a consumer"),
+            critical_threshold(
+                50, "a consumer that resets so often does not keep up with retention"
+            ),
+        ),
+        cause=(
+            "Records were deleted by retention before they were read, or the log was truncated "
+            "or the topic created again."
+        ),
+        advice=(
+            "Compare the consumer's lag with retention.ms and retention.bytes of the topic; "
+            "auto.offset.reset decides where it goes on."
+        ),
+        confidence=Confidence.HIGH,
+    ),
+    ErrorRule(
+        name="authentication-failures",
+        description="A client fails to authenticate.",
+        by=By.BROKER,
+        error_codes=frozenset(
+            {
+                ErrorCode.SASL_AUTHENTICATION_FAILED,
+                ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+                ErrorCode.ILLEGAL_SASL_STATE,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "a client that is configured correctly never fails"),
+            critical_threshold(5, "the client never authenticates"),
+        ),
+        cause="User, password, token or mechanism do not match those of the broker.",
+        advice=(
+            "Check sasl.mechanism and sasl.jaas.config of the client, and the credentials and "
+            "sasl.enabled.mechanisms of the broker."
+        ),
+    ),
+    ErrorRule(
+        name="authorization-failures",
+        description="A client lacks the permission for what it tries to do.",
+        by=By.TOPIC,
+        error_codes=frozenset(
+            {
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                ErrorCode.GROUP_AUTHORIZATION_FAILED,
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "permissions rarely change"),
+            critical_threshold(20, "a client that goes on does not handle the error"),
+        ),
+        cause="The principal of the client has no ACL for this operation.",
+        advice="List the ACLs of the principal with kafka-acls.sh; add those that are missing.",
+    ),
+    ErrorRule(
+        name="api-versions-fallback",
+        description=(
+            "A client's first ApiVersions request on each connection is newer than the broker, "
+            "which rejects it; the client then sends an older one. This is how it should be "
+            "(KIP-511), and matters only where connections are opened all the time."
+        ),
+        by=By.BROKER,
+        severity=Severity.NOTICE,
+        apis=frozenset({ApiKey.API_VERSIONS}),
+        error_codes=frozenset({ErrorCode.UNSUPPORTED_VERSION}),
+        thresholds=(errors_threshold(50, "a round trip per connection"),),
+        cause="The client is newer than the broker.",
+        advice="Upgrade the broker; keep connections open.",
+        reference="KIP-511",
+    ),
+    ErrorRule(
+        name="unsupported-versions",
+        description="A broker rejects the version of a request that is not ApiVersions.",
+        by=By.BROKER,
+        apis=frozenset(ApiKey) - {ApiKey.API_VERSIONS},
+        error_codes=frozenset({ErrorCode.UNSUPPORTED_VERSION}),
+        thresholds=(errors_threshold(1, "clients choose versions that the broker has"),),
+        cause=(
+            "The client does not negotiate versions, or a proxy sends the ApiVersions of "
+            "another broker."
+        ),
+        advice=(
+            "Upgrade the client or the broker; set broker.version.fallback (librdkafka) only "
+            "for brokers before 0.10."
+        ),
+        reference="KIP-511",
+    ),
+)

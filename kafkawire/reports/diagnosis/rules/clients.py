@@ -69,8 +69,8 @@ class Throttling(Rule):
     name = "throttling"
     description = "A broker delays a client because it exceeds a quota."
     thresholds = (
-        Threshold("seconds", 1, "s", "a client does not feel less"),
-        Threshold("longest", 300, "s", "no quota delays one response for longer: it is garbage"),
+        Threshold("seconds", 1, "s", "a shorter delay rarely matters"),
+        Threshold("longest", 300, "s", "quotas do not delay a response for longer"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:

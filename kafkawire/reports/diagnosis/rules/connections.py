@@ -31,7 +31,7 @@ class Lives:
 
 
 class ConnectionChurn(Rule):
-    """Connections that live for a moment."""
+    """Short connections, one after the other."""
 
     name = "connection-churn"
     description = (
@@ -105,7 +105,7 @@ class ConnectionResets(Rule):
     name = "connection-resets"
     description = "Connections are reset while requests wait for their responses."
     thresholds = (
-        Threshold("connections", 3, "connections", "a process that is killed gives one per broker"),
+        Threshold("connections", 3, "connections", "a killed process causes one per broker"),
         Threshold("seconds", 0.1, "s", "a client that ends does not wait for its last request"),
     )
 

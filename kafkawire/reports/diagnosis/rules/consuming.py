@@ -43,7 +43,7 @@ class TinyFetches(Rule):
     )
     apis = frozenset({ApiKey.FETCH})
     thresholds = (
-        Threshold("requests", 500, "requests", "fewer say little about a client's habits"),
+        Threshold("requests", 500, "requests", "fewer say little about how a client behaves"),
         Threshold("per_second", 50, "1/s", "below, requests cost little"),
         Threshold("bytes", 1024, "B", "most of such a response is headers"),
     )
@@ -131,9 +131,9 @@ class GrowingLag(Rule):
         "the capture has commits, and Fetch or ListOffsets responses with end offsets."
     )
     thresholds = (
-        Threshold("seconds", 30, "s", "a batch that is being processed is no trend"),
-        Threshold("records", 1000, "records", "by which the lag grew; less is made up for soon"),
-        Threshold("share", 0.1, "of what is produced", "by which the group falls behind"),
+        Threshold("seconds", 30, "s", "within less, the lag may be one batch that is processed"),
+        Threshold("records", 1000, "records", "growth of the lag; a smaller one is soon caught up"),
+        Threshold("share", 0.1, "of what is produced", "that the group did not consume"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
@@ -203,7 +203,7 @@ class CommitRate(Rule):
         "A consumer commits offsets very often: each commit is a write to a replicated log."
     )
     thresholds = (
-        Threshold("commits", 100, "commits", "fewer say little about a client's habits"),
+        Threshold("commits", 100, "commits", "fewer say little about how a client behaves"),
         Threshold("per_second", 10, "1/s", "automatic commits come every five seconds"),
         Threshold("records", 10, "records/commit", "more records per commit share its cost"),
     )

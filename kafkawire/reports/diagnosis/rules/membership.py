@@ -56,9 +56,9 @@ class RebalanceStorm(Rule):
         "during each of them."
     )
     thresholds = (
-        Threshold("rebalances", 8, "rebalances", "a deployment of a few members gives as many"),
-        Threshold("interval", 60, "s", "a group that works rebalances when members come and go"),
-        Threshold("seconds", 60, "s", "what is over sooner, as a deployment, is a notice"),
+        Threshold("rebalances", 8, "rebalances", "a deployment of a few members causes as many"),
+        Threshold("interval", 60, "s", "a healthy group rebalances when members join or leave"),
+        Threshold("seconds", 60, "s", "a shorter series, such as a deployment, is a notice"),
         Threshold("critical_share", 0.5, "of the time", "half of the time nobody consumes"),
     )
 
@@ -102,7 +102,7 @@ class RebalanceStorm(Rule):
                 f"{seen.count:,} rebalances, {min(share, 1):.0%} of the time; "
                 f"causes: {'; '.join(causes)}",
                 seen,
-                "Members come and go, or are removed because they do not poll or send heartbeats.",
+                "Members join and leave, or are removed: they do not poll, or send no heartbeats.",
                 "Look at the causes (kafkawire groups); use group.instance.id for restarts, "
                 "partition.assignment.strategy=CooperativeStickyAssignor or "
                 "group.protocol=consumer.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
@@ -13,106 +15,102 @@ from ..error_rule import (
 )
 from ..finding import Confidence
 
-
-class ExpelledMembers(ErrorRule):
-    """Members that the coordinator removed."""
-
-    name = "expelled-members"
-    description = (
-        "The coordinator no longer has a member that sends heartbeats or rejoins: it was removed "
-        "because its session expired or it did not rejoin in time."
-    )
-    by = By.GROUP
-    apis = frozenset(
-        {
-            ApiKey.HEARTBEAT,
-            ApiKey.JOIN_GROUP,
-            ApiKey.SYNC_GROUP,
-            ApiKey.CONSUMER_GROUP_HEARTBEAT,
-            ApiKey.SHARE_GROUP_HEARTBEAT,
-            ApiKey.STREAMS_GROUP_HEARTBEAT,
-        }
-    )
-    error_codes = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH})
-    thresholds = (errors_threshold(1, "a member that leaves by itself gets no such error"),)
-    cause = (
-        "No heartbeat reached the coordinator for session.timeout.ms: the process was paused "
-        "(garbage collection, CPU limits), or the network failed."
-    )
-    advice = (
-        "Look for pauses of the client before the error; session.timeout.ms should be at least "
-        "three times heartbeat.interval.ms (45 s and 3 s by default since Kafka 3.0, KIP-735)."
-    )
-    reference = "KIP-735"
-    confidence = Confidence.MEDIUM
-
-
-class ZombieCommits(ErrorRule):
-    """Commits of members that are no longer in the group."""
-
-    name = "zombie-commits"
-    description = (
-        "A member commits offsets although the group no longer has it: its records are processed "
-        "again by another member."
-    )
-    by = By.GROUP
-    apis = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT})
-    error_codes = frozenset(
-        {
-            ErrorCode.ILLEGAL_GENERATION,
-            ErrorCode.UNKNOWN_MEMBER_ID,
-            ErrorCode.STALE_MEMBER_EPOCH,
-            ErrorCode.FENCED_MEMBER_EPOCH,
-        }
-    )
-    thresholds = (
-        errors_threshold(1, "each rejected commit means records that are processed twice"),
-        critical_threshold(50, "a member that is never up to date makes no progress"),
-    )
-    cause = "The member was removed, usually because it did not poll in time, and went on working."
-    advice = (
-        "Lower max.poll.records or raise max.poll.interval.ms, so that a batch is processed in "
-        "time; look at what `poll-timeouts`, `expelled-members` and `rebalance-storm` report."
-    )
-
-
-class InconsistentProtocols(ErrorRule):
-    """Members without a common assignor."""
-
-    name = "inconsistent-group-protocols"
-    description = (
-        "A member is refused because it has no assignor in common with the other members, or "
-        "because it uses the classic protocol in a group of the consumer protocol."
-    )
-    by = By.GROUP
-    error_codes = frozenset({ErrorCode.INCONSISTENT_GROUP_PROTOCOL})
-    thresholds = (
-        errors_threshold(1, "members that agree never get it"),
-        critical_threshold(5, "the member goes on, and does not get in"),
-    )
-    cause = (
-        "partition.assignment.strategy differs between members, for example eager and cooperative."
-    )
-    advice = (
-        "Give all members a common assignor first; change to cooperative assignors in two rolling "
-        "restarts."
-    )
-    reference = "KIP-429"
-
-
-class StaticMembersFighting(ErrorRule):
-    """Two processes with one group.instance.id."""
-
-    name = "static-members-fighting"
-    description = (
-        "Two processes use the same group.instance.id and expel each other from the group."
-    )
-    by = By.GROUP
-    error_codes = frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID})
-    thresholds = (
-        errors_threshold(1, "a process that is replaced properly never gets this error"),
-        critical_threshold(3, "one replacement fences one process; more mean that both go on"),
-    )
-    cause = "Two processes have the same group.instance.id."
-    advice = "Give each process its own group.instance.id, for example the name of its pod."
-    reference = "KIP-345"
+MEMBERSHIP_ERRORS: Final = (
+    ErrorRule(
+        name="expelled-members",
+        description=(
+            "The coordinator no longer has a member that sends heartbeats or rejoins: it was "
+            "removed because its session expired or it did not rejoin in time."
+        ),
+        by=By.GROUP,
+        apis=frozenset(
+            {
+                ApiKey.HEARTBEAT,
+                ApiKey.JOIN_GROUP,
+                ApiKey.SYNC_GROUP,
+                ApiKey.CONSUMER_GROUP_HEARTBEAT,
+                ApiKey.SHARE_GROUP_HEARTBEAT,
+                ApiKey.STREAMS_GROUP_HEARTBEAT,
+            }
+        ),
+        error_codes=frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH}),
+        thresholds=(errors_threshold(1, "a member that leaves by itself gets no such error"),),
+        cause=(
+            "No heartbeat reached the coordinator for session.timeout.ms: the process was "
+            "paused (garbage collection, CPU limits), or the network failed."
+        ),
+        advice=(
+            "Look for pauses of the client before the error; session.timeout.ms should be at "
+            "least three times heartbeat.interval.ms (45 s and 3 s by default since Kafka 3.0, "
+            "KIP-735)."
+        ),
+        reference="KIP-735",
+        confidence=Confidence.MEDIUM,
+    ),
+    ErrorRule(
+        name="zombie-commits",
+        description=(
+            "A member commits offsets although the group no longer has it: its records are "
+            "processed again by another member."
+        ),
+        by=By.GROUP,
+        apis=frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}),
+        error_codes=frozenset(
+            {
+                ErrorCode.ILLEGAL_GENERATION,
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                ErrorCode.STALE_MEMBER_EPOCH,
+                ErrorCode.FENCED_MEMBER_EPOCH,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "each rejected commit means records that are processed twice"),
+            critical_threshold(50, "a member that is never up to date makes no progress"),
+        ),
+        cause=(
+            "The member was removed, usually because it did not poll in time, and went on working."
+        ),
+        advice=(
+            "Lower max.poll.records or raise max.poll.interval.ms, so that a batch is processed "
+            "in time; look at what `poll-timeouts`, `expelled-members` and `rebalance-storm` "
+            "report."
+        ),
+    ),
+    ErrorRule(
+        name="inconsistent-group-protocols",
+        description=(
+            "A member is refused because it has no assignor in common with the other members, "
+            "or because it uses the classic protocol in a group of the consumer protocol."
+        ),
+        by=By.GROUP,
+        error_codes=frozenset({ErrorCode.INCONSISTENT_GROUP_PROTOCOL}),
+        thresholds=(
+            errors_threshold(1, "members with a common assignor never get it"),
+            critical_threshold(5, "the member keeps trying to join"),
+        ),
+        cause=(
+            "partition.assignment.strategy differs between members, for example eager and "
+            "cooperative."
+        ),
+        advice=(
+            "Give all members a common assignor first; change to cooperative assignors in two "
+            "rolling restarts."
+        ),
+        reference="KIP-429",
+    ),
+    ErrorRule(
+        name="static-members-fighting",
+        description=(
+            "Two processes use the same group.instance.id and expel each other from the group."
+        ),
+        by=By.GROUP,
+        error_codes=frozenset({ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID}),
+        thresholds=(
+            errors_threshold(1, "a process that is replaced properly never gets this error"),
+            critical_threshold(3, "one replacement fences one process; more mean that both go on"),
+        ),
+        cause="Two processes have the same group.instance.id.",
+        advice="Give each process its own group.instance.id, for example the name of its pod.",
+        reference="KIP-345",
+    ),
+)

@@ -30,9 +30,9 @@ class Retransmissions(Rule):
     name = "retransmissions"
     description = "TCP sends many bytes again: packets get lost or come too late."
     thresholds = (
-        Threshold("bytes", 100_000, "B", "less costs nothing that matters"),
-        Threshold("share", 0.01, "of all bytes", "a network in order loses far less"),
-        Threshold("copies", 0.4, "of all bytes", "no network works with so many lost packets"),
+        Threshold("bytes", 100_000, "B", "fewer rarely matter"),
+        Threshold("share", 0.01, "of all bytes", "a healthy network loses far less"),
+        Threshold("copies", 0.4, "of all bytes", "so many are packets that were captured twice"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
@@ -130,7 +130,7 @@ class UndecodedConnections(Rule):
     description = (
         "Connections with data that could not be decoded, so that nothing is known of them."
     )
-    thresholds = (Threshold("connections", 1, "connections", "their trouble is not seen"),)
+    thresholds = (Threshold("connections", 1, "connections", "problems in them are not detected"),)
 
     def findings(self) -> Iterator[Finding]:
         """Return the connections, by client address and broker."""

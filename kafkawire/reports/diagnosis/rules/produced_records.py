@@ -34,8 +34,8 @@ class HotPartitions(Rule):
         "have most of the work."
     )
     thresholds = (
-        Threshold("bytes", 1_000_000, "B", "less is no load"),
-        Threshold("partitions", 3, "partitions", "of fewer, one is often ahead by chance"),
+        Threshold("bytes", 1_000_000, "B", "a smaller load rarely matters"),
+        Threshold("partitions", 3, "partitions", "of fewer, one often has more by chance"),
         Threshold("times", 3, "times its share", "sticky partitioning evens out over a minute"),
     )
 
@@ -70,7 +70,7 @@ class HotPartitions(Rule):
                 subject._replace(partition=partition),
                 f"{size / total:.0%} of the bytes of {count} partitions",
                 load.seen,
-                "Few keys have most of the records, or a partitioner of one's own prefers it.",
+                "Few keys have most of the records, or a custom partitioner prefers it.",
                 "Look at the keys (kafkawire decode --table records); add something to hot keys, "
                 "or produce without keys.",
                 Confidence.HIGH,

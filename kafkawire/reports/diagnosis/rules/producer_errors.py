@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..error_rule import (
@@ -12,84 +14,84 @@ from ..error_rule import (
 )
 from ..finding import Confidence, Severity
 
-
-class SequenceErrors(ErrorRule):
-    """Sequence numbers of idempotent producers that do not follow."""
-
-    name = "sequence-errors"
-    description = (
-        "A broker rejects batches of an idempotent producer because sequence numbers are missing, "
-        "or because it no longer has the producer's state: records were lost or are delivered "
-        "again."
-    )
-    by = By.TOPIC
-    error_codes = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
-    thresholds = (
-        errors_threshold(1, "an idempotent producer gets none in order"),
-        critical_threshold(10, "it does not recover by itself"),
-    )
-    cause = (
-        "A batch before this one failed, records were lost with an unclean election, or the state "
-        "of the producer expired (transactional.id.expiration.ms, producer.id.expiration.ms)."
-    )
-    advice = "Look for elections and for batches that failed before; check the producer's log."
-    confidence = Confidence.MEDIUM
-
-
-class DuplicateSequences(ErrorRule):
-    """Batches that the broker has already."""
-
-    name = "duplicate-sequences"
-    description = "A producer sends a batch again that the broker has already appended."
-    by = By.TOPIC
-    severity = Severity.NOTICE
-    error_codes = frozenset({ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
-    thresholds = (errors_threshold(1, "retries that were needed give none"),)
-    cause = "The response to the first attempt was late or lost."
-    advice = "Compare request.timeout.ms of the producer with the latency of Produce."
-
-
-class OversizeRecords(ErrorRule):
-    """Records that are too large."""
-
-    name = "oversize-records"
-    description = "A broker rejects records because they are larger than the topic allows."
-    by = By.TOPIC
-    error_codes = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
-    thresholds = (
-        errors_threshold(1, "each one is a batch that was rejected"),
-        critical_threshold(20, "the producer sends the same batch again and again"),
-    )
-    cause = "max.request.size of the producer is larger than max.message.bytes of the topic."
-    advice = (
-        "Raise max.message.bytes of the topic (message.max.bytes of the broker), or lower "
-        "batch.size and max.request.size of the producer; compression counts before the check."
-    )
-
-
-class FencedProducers(ErrorRule):
-    """Producers that another one with the same transactional id replaced."""
-
-    name = "fenced-producers"
-    description = (
-        "A transactional producer was replaced by another one with the same transactional.id, and "
-        "goes on. One fenced producer after a fail-over is what fencing is for."
-    )
-    by = By.TRANSACTIONAL_ID
-    error_codes = frozenset(
-        {
-            ErrorCode.PRODUCER_FENCED,
-            ErrorCode.INVALID_PRODUCER_EPOCH,
-            ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-        }
-    )
-    thresholds = (
-        errors_threshold(3, "a producer that is fenced once gets one error, or one per request"),
-        critical_threshold(30, "two producers take turns"),
-    )
-    cause = "Two processes have the same transactional.id, or a transaction exceeded its timeout."
-    advice = (
-        "Give each process its own transactional.id; compare transaction.timeout.ms with how long "
-        "transactions take (kafkawire transactions)."
-    )
-    confidence = Confidence.MEDIUM
+PRODUCER_ERRORS: Final = (
+    ErrorRule(
+        name="sequence-errors",
+        description=(
+            "A broker rejects batches of an idempotent producer because sequence numbers are "
+            "missing, or because it no longer has the producer's state: records were lost or "
+            "are delivered again."
+        ),
+        by=By.TOPIC,
+        error_codes=frozenset(
+            {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
+        ),
+        thresholds=(
+            errors_threshold(1, "a healthy idempotent producer gets none"),
+            critical_threshold(10, "the producer does not recover"),
+        ),
+        cause=(
+            "A batch before this one failed, records were lost with an unclean election, or the "
+            "state of the producer expired (transactional.id.expiration.ms, "
+            "producer.id.expiration.ms)."
+        ),
+        advice="Look for elections and for batches that failed before; check the producer's log.",
+        confidence=Confidence.MEDIUM,
+    ),
+    ErrorRule(
+        name="duplicate-sequences",
+        description="A producer sends a batch again that the broker has already appended.",
+        by=By.TOPIC,
+        severity=Severity.NOTICE,
+        error_codes=frozenset({ErrorCode.DUPLICATE_SEQUENCE_NUMBER}),
+        thresholds=(errors_threshold(1, "a retry after a lost request gets no such error"),),
+        cause="The response to the first attempt was late or lost.",
+        advice="Compare request.timeout.ms of the producer with the latency of Produce.",
+    ),
+    ErrorRule(
+        name="oversize-records",
+        description="A broker rejects records because they are larger than the topic allows.",
+        by=By.TOPIC,
+        error_codes=frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}),
+        thresholds=(
+            errors_threshold(1, "each one is a batch that was rejected"),
+            critical_threshold(20, "the producer sends the same batch again and again"),
+        ),
+        cause="max.request.size of the producer is larger than max.message.bytes of the topic.",
+        advice=(
+            "Raise max.message.bytes of the topic (message.max.bytes of the broker), or lower "
+            "batch.size and max.request.size of the producer; compression counts before the "
+            "check."
+        ),
+    ),
+    ErrorRule(
+        name="fenced-producers",
+        description=(
+            "A transactional producer was replaced by another one with the same "
+            "transactional.id, and goes on. One fenced producer after a fail-over is what "
+            "fencing is for."
+        ),
+        by=By.TRANSACTIONAL_ID,
+        error_codes=frozenset(
+            {
+                ErrorCode.PRODUCER_FENCED,
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+            }
+        ),
+        thresholds=(
+            errors_threshold(
+                3, "a producer that is fenced once gets one error, or one per request"
+            ),
+            critical_threshold(30, "two producers keep fencing each other"),
+        ),
+        cause=(
+            "Two processes have the same transactional.id, or a transaction exceeded its timeout."
+        ),
+        advice=(
+            "Give each process its own transactional.id; compare transaction.timeout.ms with "
+            "how long transactions take (kafkawire transactions)."
+        ),
+        confidence=Confidence.MEDIUM,
+    ),
+)

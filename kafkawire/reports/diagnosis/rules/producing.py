@@ -37,7 +37,7 @@ class TinyBatches(Rule):
         "client and broker is per batch, not per record."
     )
     thresholds = (
-        Threshold("batches", 500, "batches", "fewer say little about a client's habits"),
+        Threshold("batches", 500, "batches", "fewer say little about how a client behaves"),
         Threshold("per_second", 50, "1/s", "below, batches cost little however small they are"),
         Threshold("bytes", 1024, "B", "a sixteenth of batch.size, 16384 by default"),
     )
@@ -88,9 +88,7 @@ class AcksMixed(Rule):
         "One producer of a topic sends with acks=0 or acks=1 while others use acks=all: its "
         "records can be lost with a leader, those of the others cannot."
     )
-    thresholds = (
-        Threshold("requests", 10, "requests", "a few requests may be a test of somebody"),
-    )
+    thresholds = (Threshold("requests", 10, "requests", "a few requests may be a test"),)
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
@@ -158,7 +156,7 @@ class CompressionHabits(Rule):
         "codec."
     )
     thresholds = (
-        Threshold("bytes", 10_000_000, "B", "compression of less saves nothing that matters"),
+        Threshold("bytes", 10_000_000, "B", "compressing less saves little"),
         Threshold("records", 10, "records/batch", "batches of fewer records compress badly"),
     )
 
@@ -226,7 +224,7 @@ class ProduceRetries(Rule):
     )
     thresholds = (
         Threshold("batches", 10, "batches", "a few retries after an election are normal"),
-        Threshold("share", 0.01, "of all batches", "below, retries cost nothing that matters"),
+        Threshold("share", 0.01, "of all batches", "fewer retries cost little"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:

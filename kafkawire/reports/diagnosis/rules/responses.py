@@ -120,7 +120,9 @@ class OneWayCaptures(Rule):
         "Of a broker, the capture has requests and no response at all, or responses and no "
         "request: what the other direction would show is not diagnosed."
     )
-    thresholds = (Threshold("messages", 10, "messages", "of a few, the others may be at the edge"),)
+    thresholds = (
+        Threshold("messages", 10, "messages", "of fewer, the others may not be captured"),
+    )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
@@ -175,7 +177,7 @@ class SlowResponses(Rule):
         "given up by then."
     )
     thresholds = (
-        Threshold("responses", 1, "responses", "a broker in order responds within a second"),
+        Threshold("responses", 1, "responses", "a healthy broker responds within a second"),
         Threshold("seconds", 5, "s", "beyond the wait that the request allows"),
         Threshold("critical", 100, "responses", "the broker is not usable"),
     )
