@@ -17,7 +17,7 @@ from .exchanges.waiting import WaitingResponse, WaitingResponses
 from .frames.framing import Mark, RequestHeads, Stream
 from .packets.segment_rows import KEY_BYTES
 from .proxy.layer import ProxyLayer, ProxySide
-from .tcp.connection import Connection, Totals
+from .tcp.connection import Connection, Receiver, Totals
 from .tcp.connection_table import ConnectionTable
 from .tcp.flow import Budget, Flow
 from .tcp.gap_policy import GapPolicy
@@ -65,6 +65,7 @@ STATE: Final[dict[type, tuple[Any, ...]]] = {
     ProxyLayer: (),
     ProxySide: (),
     Reassembler: (),
+    Receiver: (),
     RecordBuffer: (),
     Reporting: (Handshake(_KEY_LOG),),
     RequestHeads: (),

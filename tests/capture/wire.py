@@ -42,9 +42,10 @@ def tcp(
     ack: int = 0,
     flags: int = ACK,
     options: bytes = b"",
+    window: int = 65535,
 ) -> bytes:
     offset = (20 + len(options)) // 4 << 4
-    head = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, offset, flags, 65535, 0xBAD, 0)
+    head = struct.pack(">HHIIBBHHH", sport, dport, seq, ack, offset, flags, window, 0xBAD, 0)
     return head + options + payload
 
 

@@ -90,7 +90,7 @@ def test_bytes_of_a_rotated_set() -> None:
 
 def test_bytes_after_the_end_of_a_connection(tmp_path: Path) -> None:
     scenario = Scenario().request("Metadata", 1).respond("Metadata", 1).close()
-    scenario._packet(0, 0, 0x10, b"")  # the last acknowledgment
+    scenario.segment(0, 0, 0x10, b"")  # the last acknowledgment
     scenario.send(BROKER, b"after the end").request("Metadata", 1, 1)
     path = scenario.save(tmp_path / "a.pcap")
     check(path)

@@ -13,9 +13,10 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
+from ..files.blocks import NO_TIME
 from ..frames.decoding import LocatedItem, RawFrame
 from ..tcp.connection import Connection
-from .exchanges import Ended
+from .exchanges import Ended, TcpSide
 
 _make: Final[Any] = tuple.__new__
 
@@ -64,9 +65,28 @@ def as_ended(connection: Connection, client: int, number: int) -> Ended:
             connection.reset,
             connection.captured_bytes,
             connection.repeated_bytes,
+            _tcp_side(connection, client),
+            _tcp_side(connection, 1 - client),
         ),
     )
     return ended
+
+
+def _tcp_side(connection: Connection, side: int) -> TcpSide:
+    """Return what was measured of a side."""
+    receiver, rtt_ns = connection.receivers[side], connection.rtt_ns(side)
+    measured: TcpSide = _make(
+        TcpSide,
+        (
+            connection.syn_seen[side],
+            receiver.finished,
+            None if rtt_ns == NO_TIME else rtt_ns,
+            receiver.mss or None,
+            receiver.zero_windows,
+            receiver.closed_ns,
+        ),
+    )
+    return measured
 
 
 def count_frames(items: list[LocatedItem]) -> tuple[int, int]:

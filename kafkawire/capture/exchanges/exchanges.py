@@ -26,6 +26,25 @@ TRUNCATED: Final = Status.TRUNCATED
 OUT_OF_ORDER: Final = Status.OUT_OF_ORDER
 
 
+class TcpSide(NamedTuple):
+    """What is measured of one side of a connection.
+
+    opened, finished: whether its SYN and its FIN were captured. rtt_ns: the round-trip time between
+    the capture and this side, from the handshake; mss: its maximum segment size; None if unknown.
+    zero_windows: how often its receive window closed; closed_ns: for how long in all.
+    """
+
+    opened: bool = False
+    finished: bool = False
+    rtt_ns: int | None = None
+    mss: int | None = None
+    zero_windows: int = 0
+    closed_ns: int = 0
+
+
+UNMEASURED: Final = TcpSide()
+
+
 class Ended(NamedTuple):
     """A closed connection.
 
@@ -33,7 +52,7 @@ class Ended(NamedTuple):
     nanoseconds since the epoch. client, broker: as in `Located`. reset: whether a RST was seen.
     captured_bytes: captured payload of both sides up to the close; later bytes are in rows of
     status `discarded`. repeated_bytes: those in retransmissions with the same content and in
-    keep-alive probes, which are in no row.
+    keep-alive probes, which are in no row. client_tcp, broker_tcp: what is measured of each side.
     """
 
     connection: int
@@ -46,6 +65,8 @@ class Ended(NamedTuple):
     reset: bool
     captured_bytes: int = 0
     repeated_bytes: int = 0
+    client_tcp: TcpSide = UNMEASURED
+    broker_tcp: TcpSide = UNMEASURED
 
 
 class Exchange(NamedTuple):

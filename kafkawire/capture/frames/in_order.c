@@ -18,7 +18,7 @@
 typedef const uint8_t *Bytes;
 
 enum { FAILED = -1, DECLINED = 0, DONE = 1 }; /* an exception is set | left to Python | handled */
-enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
+enum { FIN = 1, SYN = 2, RST = 4, ACK = 16, WINDOW = 0xFFFF << 16 }; /* see `segment_rows` */
 enum { KEY = 36, END = 18 };                                   /* bytes of a key, and of each of its endpoints */
 enum { PACKET, TIME, SEQ, ACKED, PAYLOAD, CAPTURED, SIZE, FLAGS, NUMBERS }; /* columns of a row of segments */
 enum { PREFIX = 4, MIN_REQUEST = 8, FIRST_STORED = 512, FIRST_ROOM = 1 << 16, MAX_BEHIND = 32 };
@@ -330,7 +330,7 @@ static int continue_side(Frames *self, int32_t entry, const int64_t *row, Bytes 
     Connection *connection = self->connections[(entry - 1) >> 1];
     Side *side = &connection->sides[(entry - 1) & 1], *peer = &connection->sides[entry & 1];
     int64_t size = row[SIZE];
-    if ((uint32_t)row[SEQ] != side->next_seq || (row[FLAGS] & (SYN | FIN | RST | ACK)) != ACK || row[CAPTURED] != size)
+    if ((uint32_t)row[SEQ] != side->next_seq || (row[FLAGS] & (SYN | FIN | RST | ACK)) != ACK || !(row[FLAGS] & WINDOW) || row[CAPTURED] != size)
         return DECLINED;
     int64_t acked = peer->position + (int32_t)((uint32_t)row[ACKED] - peer->next_seq);
     if ((acked > peer->position && acked <= peer->position + self->max_window) || size > *rest || !are_valid(self, side, data + row[PAYLOAD], size))

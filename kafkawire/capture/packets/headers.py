@@ -128,7 +128,8 @@ HEADERS: Final = {
         ("ack", ">u4"),
         ("offset", "u1"),
         ("flags", "u1"),
-        ("rest", "V6"),
+        ("window", ">u2"),
+        ("rest", "V4"),
     ),
 }
 """The fixed part of each header: nothing is taken from a packet that has not got all of it."""

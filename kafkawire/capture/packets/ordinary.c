@@ -16,6 +16,7 @@ enum { ETHERNET = 1, COOKED = 113, COOKED_2 = 276, IPV4 = 0x0800, IPV6 = 0x86DD,
 enum { MAX_LENGTH = 1500, SNAP = 0xAAAA }; /* an EtherType up to this is the length of an 802.3 frame */
 enum { PROTOCOLS4 = 8192, PROTOCOLS6 = 8224, PORTS = 8256, BITMAPS = 16448 }; /* bitmaps of `kinds.passed_over`, behind EtherTypes */
 enum { KEY = 36, NUMBERS = 8, SECOND = 1000000000 };
+enum { SYN = 2, OPTION_END = 0, OPTION_NOP = 1, OPTION_MSS = 2, WINDOW_SHIFT = 16 };
 
 static const int links[] = {ETHERNET, 12, 14, 101, COOKED, COOKED_2};
 static const int wireguard[] = {51820, 51871}; /* ports that both sides have */
@@ -79,6 +80,23 @@ static int is_other(const Packet *packet, int start, int protocol, int64_t at)
     return !is_set(packet, PORTS, destination);
 }
 
+/* Return the maximum segment size among the options of a SYN; 0 if it has none. */
+static int64_t mss_of(Bytes p, int64_t size)
+{
+    for (int64_t at = 0; at < size && p[at] != OPTION_END;) {
+        if (p[at] == OPTION_NOP) {
+            at++;
+            continue;
+        }
+        if (at + 1 >= size || p[at + 1] < 2)
+            return 0;
+        if (p[at] == OPTION_MSS)
+            return p[at + 1] == 4 && at + 4 <= size ? (int64_t)uint16(p + at + 2) : 0;
+        at += p[at + 1];
+    }
+    return 0;
+}
+
 /* Add a segment without its key; DECLINED if its header is cut or malformed. */
 static int add_tcp(Packet *packet, int64_t at, int64_t stop)
 {
@@ -91,7 +109,8 @@ static int add_tcp(Packet *packet, int64_t at, int64_t stop)
         return DECLINED;
     int64_t size = stop - payload, captured = packet->end - payload;
     captured = captured < 0 ? 0 : captured < size ? captured : size;
-    const int64_t row[NUMBERS] = {packet->packet, packet->time_ns, uint32(p + 4), uint32(p + 8), payload, captured, size, p[13]};
+    int64_t window = p[13] & SYN ? mss_of(p + 20, (payload < packet->end ? payload : packet->end) - at - 20) : uint16(p + 14);
+    const int64_t row[NUMBERS] = {packet->packet, packet->time_ns, uint32(p + 4), uint32(p + 8), payload, captured, size, p[13] | window << WINDOW_SHIFT};
     memcpy(packet->numbers, row, sizeof row);
     return SEGMENT;
 }

@@ -25,6 +25,7 @@ from librt.strings import (
 from mypy_extensions import i64
 
 from ..files.packet_headers import OFFSET, SECOND
+from .options import mss_of
 
 LITTLE: Final = sys.byteorder == "little"
 """Whether numpy makes the same keys."""
@@ -44,6 +45,10 @@ SNAP: Final = 0xAAAA
 
 TCP: Final = 6
 UDP: Final = 17
+
+SYN: Final = 0x02
+WINDOW_SHIFT: Final = 16
+"""Where the receive window begins in the flags of a segment (see `segment_rows`)."""
 
 WIREGUARD: Final = frozenset({51820, 51871})
 """Ports that both sides of WireGuard have."""
@@ -235,5 +240,9 @@ class _Packets:
         write_i64_le(numbers, payload)
         write_i64_le(numbers, 0 if captured < 0 else min(captured, size))
         write_i64_le(numbers, size)
-        write_i64_le(numbers, data[at + 13])
+        flags: i64 = data[at + 13]
+        window = _uint16(data, at + 14)
+        if flags & SYN:
+            window = mss_of(data[at + 20 : min(payload, end)])
+        write_i64_le(numbers, flags | window << WINDOW_SHIFT)
         return True

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import CaptureError, UnsupportedLinkType
 from ..files.blocks import Block, PacketBlock
@@ -24,11 +25,16 @@ from .fragments import Datagram, Defragmenter, Fragment, FragmentKey
 from .headers import HEADERS, PROTOCOLS4, PROTOCOLS6, table
 from .kinds import LINKS, Kind, udp_ports
 from .layers import Addresses, Decoding, Layer, complete_headers, ended
+from .options import mss_of
+from .segment_rows import SYN, WINDOW_SHIFT
 from .segments import Segments
 from .undecoded import NO_NUMBER, Count, Reason, Undecoded
 
 FRAGMENTS: Final = frozenset({Kind.FRAGMENT4, Kind.FRAGMENT6})
 UNDECODED: Final = frozenset({Kind.SKIPPED, Kind.CUT, Kind.MALFORMED, Kind.NESTED})
+
+TCP_BYTES: Final = 20
+"""Bytes of a TCP header without options."""
 
 MAX_REASSEMBLIES: Final = 8
 """How often what a packet completes may be a fragment again, of a datagram around it."""
@@ -185,11 +191,21 @@ class PacketParser:
             ports=ports,
             seq=headers["seq"].astype(np.int64),
             ack=headers["ack"].astype(np.int64),
-            flags=headers["flags"].copy(),
+            flags=_flags(data, headers, tcp, at),
             at=at,
             captured=np.minimum(np.maximum(tcp.end - at, 0), original),
             original=original,
         )
+
+
+def _flags(data: bytes, headers: npt.NDArray[np.void], tcp: Layer, ends: Ints) -> Ints:
+    """Join flags and windows, as `SegmentRows` has them. ends: of the headers."""
+    windows = headers["window"].astype(np.int64)
+    for row in np.flatnonzero(headers["flags"] & SYN).tolist():
+        options = data[int(tcp.at[row]) + TCP_BYTES : min(int(ends[row]), int(tcp.end[row]))]
+        windows[row] = mss_of(options)
+    flags: Ints = headers["flags"] | windows << WINDOW_SHIFT
+    return flags
 
 
 def _in_packet_order(layers: list[Layer]) -> Layer:

@@ -19,6 +19,11 @@ FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
 ACK: Final = 0x10
+WINDOW: Final = 0xFFFF << 16
+WINDOW_SHIFT: Final = 16
+"""Bits of the flags of a row: those of TCP, and the receive window; of a SYN instead the maximum
+segment size among its options, 0 for none.
+"""
 
 KEY_BYTES: Final = 36
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..files.columns import Ints, Octets
+from ..files.columns import Ints
 from .segment_rows import KEY_BYTES, SegmentRows
 
 KEY: Final = np.dtype(
@@ -35,7 +35,8 @@ class Segments:
 
     data: the buffer of the payloads. packet: 1-based number. ts: nanoseconds. The addresses are 128
     bits in two halves, IPv4 in its IPv6-mapped form. ports: source << 16 | destination. at: offset
-    of the payload. captured: captured payload bytes. original: payload bytes on the wire.
+    of the payload. captured: captured payload bytes. original: payload bytes on the wire. flags: as
+    in `SegmentRows`.
     """
 
     data: bytes
@@ -48,7 +49,7 @@ class Segments:
     ports: Ints
     seq: Ints
     ack: Ints
-    flags: Octets
+    flags: Ints
     at: Ints
     captured: Ints
     original: Ints

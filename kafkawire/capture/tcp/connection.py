@@ -88,6 +88,39 @@ class Totals:
 
 
 @final
+@mypyc_attr(acyclic=True)
+class Receiver:
+    """What one side announced as a receiver: its maximum segment size, 0 if unknown; its window.
+
+    zero_windows: how often the window closed. closed_ns: how long it was closed in all; closed_at:
+    since when it is, NO_TIME while it is open. finished: whether the side sent a FIN.
+    """
+
+    __slots__ = ("closed_at", "closed_ns", "finished", "is_closed", "mss", "zero_windows")
+
+    def __init__(self) -> None:
+        self.mss: i64 = 0
+        self.zero_windows: i64 = 0
+        self.closed_ns: i64 = 0
+        self.closed_at: i64 = NO_TIME
+        self.is_closed: bool = False
+        self.finished: bool = False
+
+    def set_window(self, is_zero: bool, time_ns: i64) -> None:
+        """Handle the window of a segment (RFC 9293, section 3.8.6)."""
+        if is_zero == self.is_closed:
+            return
+        self.is_closed = is_zero
+        if is_zero:
+            self.zero_windows += 1
+            self.closed_at = time_ns
+            return
+        if self.closed_at != NO_TIME and time_ns > self.closed_at:
+            self.closed_ns += time_ns - self.closed_at
+        self.closed_at = NO_TIME
+
+
+@final
 class Connection:
     """One connection; `id` numbers connections from 0 in order of their first packet.
 
@@ -96,8 +129,9 @@ class Connection:
     was seen; reset_ns: when the first one was. starts: the first sequence number of each side, or
     what the other side acknowledged before it. out_of_window: consecutive segments too far out of
     the window. source: the side behind a proxy, and the `address:port` that the proxy says it has.
-    totals: the byte counts of each side. captured_bytes, repeated_bytes: their
-    sums, set when the connection is closed.
+    totals: the byte counts of each side. captured_bytes, repeated_bytes: their sums, set when the
+    connection is closed. receivers: what each side announced. syn_ns, syn_ack_ns, established_ns:
+    when the SYN, the SYN of the other side and the first ACK after it were captured.
     """
 
     def __init__(
@@ -124,6 +158,10 @@ class Connection:
         self.source: tuple[int, str] | None = None
         self.starts: list[int] = [UNKNOWN, UNKNOWN]
         self.totals: tuple[Totals, Totals] = Totals(), Totals()
+        self.receivers: tuple[Receiver, Receiver] = Receiver(), Receiver()
+        self.syn_ns: i64 = NO_TIME
+        self.syn_ack_ns: i64 = NO_TIME
+        self.established_ns: i64 = NO_TIME
 
     def seen(self, packet: i64, time_ns: i64) -> None:
         """Record the last packet seen; packets after the close do not count."""
@@ -134,6 +172,28 @@ class Connection:
             self.last_ns = time_ns
             if self.first_ns == NO_TIME:
                 self.first_ns = time_ns
+
+    def note_syn(self, is_ack: bool, time_ns: i64) -> None:
+        """Record the time of a SYN, the last one if it was sent again."""
+        if self.established_ns == NO_TIME:
+            if is_ack:
+                self.syn_ack_ns = time_ns
+            elif self.syn_ack_ns == NO_TIME:
+                self.syn_ns = time_ns
+
+    def rtt_ns(self, side: i64) -> i64:
+        """Return the round-trip time between the capture and a side, from the handshake.
+
+        NO_TIME if it is not known.
+        """
+        if self.client is None:
+            return NO_TIME
+        first, last = self.syn_ns, self.syn_ack_ns
+        if side == self.client:
+            first, last = self.syn_ack_ns, self.established_ns
+        if first == NO_TIME or last == NO_TIME or last < first:
+            return NO_TIME
+        return last - first
 
     @property
     def is_open(self) -> bool:
@@ -166,6 +226,8 @@ class Connection:
     def close(self) -> None:
         """Mark the connection closed and add up its totals."""
         self.closed = True
+        for receiver in self.receivers:
+            receiver.set_window(False, self.last_ns)
         for totals in self.totals:
             self.captured_bytes += totals.captured
             self.repeated_bytes += totals.duplicate + totals.keep_alive

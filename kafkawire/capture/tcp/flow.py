@@ -65,7 +65,8 @@ class Flow:
     expected byte; next_seq: its sequence number. initial: the sequence number of the SYN, UNKNOWN
     if it was not captured. origin: the sequence number of position 0, UNKNOWN before the first
     segment. acked: the position up to which the peer acknowledged. fin_at: the position of the FIN;
-    fin_acked: whether the peer acknowledged it.
+    fin_acked: whether the peer acknowledged it. is_examined: whether the next segment of this side
+    matters for what is measured: it may end the handshake, or open a window again.
     """
 
     __slots__ = (
@@ -80,6 +81,7 @@ class Flow:
         "fin_acked",
         "fin_at",
         "initial",
+        "is_examined",
         "next_seq",
         "origin",
         "peer",
@@ -95,6 +97,7 @@ class Flow:
         self.connection: Connection = connection
         self.peer: Flow | None = None
         self.waiting: bool = False
+        self.is_examined: bool = False
         self.fin_acked: bool = False
         self.side: i64 = side
         self.origin: i64 = UNKNOWN
@@ -156,6 +159,7 @@ class Flow:
             self.origin != UNKNOWN
             and self.fin_at == UNKNOWN
             and not self.waiting
+            and not self.is_examined
             and (policy is None or policy.is_idle)
         )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from librt.strings import read_i64_le
 from mypy_extensions import i64
 
+from ..files.blocks import NO_TIME
 from ..packets.segment_rows import (
     ACK,
     ACK_AT,
@@ -29,6 +30,8 @@ from ..packets.segment_rows import (
     SIZE_AT,
     SYN,
     TIME_AT,
+    WINDOW,
+    WINDOW_SHIFT,
     SegmentRows,
 )
 from .connection import UNKNOWN, Connection
@@ -122,10 +125,12 @@ class Reassembler:
     def _continue(self, flow: Flow, rows: SegmentRows, index: i64, out: list[Event]) -> bool:
         """Handle a segment that just continues its stream; False: it needs the slow path."""
         numbers, at = rows.numbers, index * NUMBERS_BYTES
-        size = read_i64_le(numbers, at + SIZE_AT)
+        size, flags = read_i64_le(numbers, at + SIZE_AT), read_i64_le(numbers, at + FLAGS_AT)
         if (
             read_i64_le(numbers, at + SEQ_AT) != flow.next_seq
-            or read_i64_le(numbers, at + FLAGS_AT) & (SYN | FIN | RST | ACK) != ACK
+            or flags & (SYN | FIN | RST | ACK) != ACK
+            or not flags & WINDOW
+            or flow.is_examined
             or read_i64_le(numbers, at + CAPTURED_AT) != size
             or flow.waiting
             or flow.origin == UNKNOWN
@@ -152,6 +157,7 @@ class Reassembler:
         connection, flags = flow.connection, segment.flags
         connection.seen(packet, time_ns)
         _note_starts(connection, flow.side, segment)
+        _measure(flow, segment)
         if flags & SYN:
             self._open(flow, segment)
         elif flow.origin == UNKNOWN and not flags & RST:
@@ -190,6 +196,27 @@ class Reassembler:
         else:
             connection.out_of_window += 1
             flow.reject(segment, DiscardReason.OUTSIDE, out)
+
+
+def _measure(flow: Flow, segment: Segment) -> None:
+    """Note the times of the handshake, the maximum segment size and zero windows of a side."""
+    connection, flags, time_ns = flow.connection, segment.flags, segment.time_ns
+    if connection.closed or flags & RST:
+        return
+    receiver = connection.receivers[flow.side]
+    if flags & SYN:
+        receiver.mss = (flags & WINDOW) >> WINDOW_SHIFT
+        connection.note_syn(flags & ACK != 0, time_ns)
+        if flags & ACK and flow.peer is not None:
+            flow.peer.is_examined = True
+        return
+    if connection.established_ns == NO_TIME and flow.side == connection.client:
+        connection.established_ns = time_ns
+    if flags & FIN:
+        receiver.finished = True
+    else:
+        receiver.set_window(not flags & WINDOW, time_ns)
+    flow.is_examined = receiver.is_closed
 
 
 def _note_starts(connection: Connection, side: i64, segment: Segment) -> None:

@@ -7,6 +7,7 @@ Source: the IANA registry "TLS Alerts".
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 CLOSE_NOTIFY: Final = 0
@@ -41,6 +42,25 @@ ALERTS: Final = {
     116: "certificate_required",
     120: "no_application_protocol",
 }
+
+
+CLEAR: Final = re.compile(rb"\x15\x03[\x00-\x04]\x00\x02[\x01\x02].\Z", re.DOTALL)
+"""A record with an alert that is not encrypted, at the end of bytes; encrypted ones are longer."""
+
+CLEAR_BYTES: Final = 7
+
+_FATAL: Final = re.compile(r"\balert (\w+) \(fatal\)\Z")
+
+
+def clear_alert(data: bytes) -> bytes | None:
+    """Return the content of an alert at the end of bytes, if it is not encrypted."""
+    return data[-2:] if CLEAR.match(data, max(0, len(data) - CLEAR_BYTES)) else None
+
+
+def fatal_alert(text: str) -> str | None:
+    """Return the name of the alert in the text of a row, if it is fatal."""
+    found = _FATAL.search(text)
+    return None if found is None else found[1]
 
 
 def alert_text(content: bytes) -> str:

@@ -19,11 +19,18 @@ from .rules.connections import ConnectionChurn, ConnectionResets
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
 from .rules.membership_errors import MEMBERSHIP_ERRORS
-from .rules.network import CaptureLoss, Retransmissions, UndecodedConnections
+from .rules.network import (
+    CaptureLoss,
+    CopiedConnections,
+    Retransmissions,
+    UndecodedConnections,
+)
 from .rules.produced_records import HotPartitions, RecordClock
 from .rules.producer_errors import PRODUCER_ERRORS
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
+from .rules.tcp import FailedConnections, NetworkLatency, SmallSegments, ZeroWindows
+from .rules.tls import TlsHandshakes
 from .rules.transactions import AbortedTransactions, HangingTransactions
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
@@ -63,8 +70,14 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     # network and capture
     Retransmissions,
     ConnectionResets,
+    FailedConnections,
+    ZeroWindows,
+    SmallSegments,
+    NetworkLatency,
+    TlsHandshakes,
     CaptureLoss,
     OneWayCaptures,
+    CopiedConnections,
     UndecodedConnections,
 )
 """The rules of kafkawire."""

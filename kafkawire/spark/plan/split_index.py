@@ -80,7 +80,7 @@ class Sums(NamedTuple):
 NO_SUMS: Final = Sums(np.empty(0, np.uint64), *(np.empty(0, np.int64) for _ in range(3)))
 
 
-def packet_sums(ids: Hashes, sizes: Ints, rows: Ints, flags: Octets) -> Sums:
+def packet_sums(ids: Hashes, sizes: Ints, rows: Ints, flags: Octets | Ints) -> Sums:
     """Return the sums of single packets."""
     syn = is_syn(flags)
     return Sums(ids, sizes, 2 * rows + ~syn, syn.astype(np.int64))

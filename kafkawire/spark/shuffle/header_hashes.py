@@ -63,7 +63,7 @@ def plain_rows(
     return plain, heads[good]
 
 
-def is_syn(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+def is_syn(flags: npt.NDArray[np.uint8] | Ints) -> npt.NDArray[np.bool_]:
     """Return which segments ask for a connection: SYN without ACK."""
     found: npt.NDArray[np.bool_] = flags & (SYN | ACK) == SYN
     return found

@@ -53,11 +53,14 @@ SEGMENT_COLUMNS: Final = {
     "ports": "<i8",
     "seq": "<u4",
     "ack": "<u4",
-    "flags": "<u1",
+    "flags": "<u4",
     "captured": "<u4",
     "original": "<u4",
 }
 """Columns of serialised segments; the concatenated payloads follow."""
+
+WIDENED: Final = ("seq", "ack", "flags", "original")
+"""Those that are int64 in `Segments`."""
 
 FRAGMENT_COLUMNS: Final = dict.fromkeys(("packet", "ts", "link", "captured", "original"), "<i8")
 """Columns of serialised fragments."""
@@ -196,7 +199,7 @@ def segments_in(body: bytes) -> Segments:
     """Read segments from a body."""
     columns, at = _unpacked(SEGMENT_COLUMNS, body)
     captured = columns["captured"].astype(np.int64)
-    columns |= {name: columns[name].astype(np.int64) for name in ("seq", "ack", "original")}
+    columns |= {name: columns[name].astype(np.int64) for name in WIDENED}
     columns |= {"captured": captured, "at": at + np.cumsum(captured) - captured}
     return Segments(data=body, **columns)
 

@@ -133,7 +133,8 @@ def changed(rows: SegmentRows, rng: random.Random) -> SegmentRows:
         elif kind == 2:
             numbers[row + 24] ^= 1 << rng.randrange(8)  # acknowledgment
         elif kind == 3:
-            numbers[row + 56] ^= rng.choice([1, 2, 4, 16])  # FIN, SYN, RST, ACK
+            numbers[row + 56] ^= rng.choice([0, 1, 2, 4, 16])  # FIN, SYN, RST, ACK
+            numbers[row + 58 : row + 60] = rng.choice([b"\0\0", b"\1\0"])  # window
         elif kind == 4 and size:
             numbers[row + 40 : row + 48] = rng.randrange(size).to_bytes(8, "little")  # captured
         elif row:
@@ -236,9 +237,11 @@ def tracked(frames: in_order.InOrderFrames, number: int) -> int:
     return frames.track(key(number), 0, STATE_OF_NEW, b"", b"", b"", b"", b"", b"")
 
 
-def segment(payload: bytes, seq: int, packet: int = 2, flags: int = 16, ns: int = 2) -> bytes:
+def segment(
+    payload: bytes, seq: int, packet: int = 2, flags: int = 16, ns: int = 2, window: int = 1
+) -> bytes:
     """Make the row of a segment whose payload is the data."""
-    return int64s(packet, ns, seq, 100, 0, len(payload), len(payload), flags)
+    return int64s(packet, ns, seq, 100, 0, len(payload), len(payload), flags | window << 16)
 
 
 def cut(frames: in_order.InOrderFrames, data: bytes, row: bytes, left: int = 9999) -> in_order.Cut:
@@ -308,6 +311,7 @@ def test_other_segments_are_declined(flags: int) -> None:
     slot = tracked(frames, 1)
     data = b"\0\0\0\x08requests"
     assert cut(frames, data, segment(data, 100, flags=flags))[:4] == (0, 1, slot, [])
+    assert cut(frames, data, segment(data, 100, window=0))[:4] == (0, 1, slot, [])
     assert cut(frames, data, segment(data, 100, flags=16 | 8))[:4] == (
         1,
         1,

@@ -129,7 +129,7 @@ def test_every_encapsulation(name: str) -> None:
     assert found.packet.tolist() == [1]
     assert found.original.tolist() == [len(PAYLOAD)]
     assert (found.seq.tolist(), found.ack.tolist()) == ([1000], [77])
-    assert found.flags.tolist() == [PSH | ACK]
+    assert found.flags.tolist() == [PSH | ACK | 65535 << 16]
     assert found.ports.tolist() == [50000 << 16 | 9092]
     assert parser.skipped.total() == 0
     assert parser.problems == []

@@ -19,7 +19,7 @@ from kafkawire.capture.packets import ordinary
 from kafkawire.capture.packets.kinds import Kind, passed_over, udp_ports
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.capture.packets.segment_rows import KEY_BYTES, PASSED_OVER, ordinary_rows
-from tests.capture.wire import Packet, ethernet, ipv4, ipv6, pcap, tcp, udp
+from tests.capture.wire import ACK, SYN, Packet, ethernet, ipv4, ipv6, pcap, tcp, udp
 from tests.conftest import FIXTURES
 from tests.twins import twin
 
@@ -181,6 +181,40 @@ def test_malformed_headers() -> None:
         )
         ordinary += all(map(same, found))
     assert 1500 < ordinary < 2999
+
+
+OPTIONS = {
+    b"\x02\x04\x05\xb4": 1460,
+    b"\x01\x01\x03\x03\x07\x02\x04\x02\x18\x01\x01\x01": 536,
+    b"\x03\x03\x07\x00\x02\x04\x05\xb4": 0,  # behind the end of the options
+    b"\x02\x05\x05\xb4": 0,
+    b"\x04\x00\x02\x04": 0,  # an option without a length
+    b"\x03\xff\x02\x04": 0,
+    b"\x01\x01\x02\x04": 0,  # cut off
+    b"\x01\x01\x01\x02": 0,
+    b"": 0,
+}
+"""Options of a SYN -> its maximum segment size."""
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=bytes.hex)
+def test_the_window_and_the_maximum_segment_size(options: bytes) -> None:
+    packets = [
+        ethernet(ipv4(tcp(1, 2, 3, b"data", flags=flags, options=options, window=777)))
+        for flags in (SYN, ACK)
+    ]
+    for cut in (0, 4, 5, 6) if options else (0,):  # also with options that the snaplen cut off
+        packet = packets[0]
+        lengths = [len(packet) - cut, len(packet)]
+        (block,) = blocks([Packet(packet[: lengths[0]], original=lengths[1]), Packet(packets[1])])
+        assert same(block)
+        found = segments(block)
+        assert found is not None
+        assert int.from_bytes(found[1][56:64], "little") in (
+            SYN | OPTIONS[options] << 16,
+            SYN if cut > 4 else -1,
+        )
+        assert int.from_bytes(found[1][120:128], "little") == ACK | 777 << 16
 
 
 def test_lengths_that_contradict_each_other() -> None:

@@ -16,6 +16,23 @@ from ...quantiles import Quantiles
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 
+PROMPT: Final = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.LIST_OFFSETS,
+        ApiKey.METADATA,
+        ApiKey.OFFSET_COMMIT,
+        ApiKey.OFFSET_FETCH,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.HEARTBEAT,
+        ApiKey.API_VERSIONS,
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.END_TXN,
+        ApiKey.TXN_OFFSET_COMMIT,
+    }
+)
+"""APIs whose responses do not wait on purpose."""
+
 
 class Latencies:
     """The latencies of an API at a broker."""
@@ -35,21 +52,7 @@ class SlowBroker(Rule):
         "A broker takes much longer than its peers for the same API. Requests that wait on purpose "
         "(Fetch, JoinGroup, SyncGroup) are not compared."
     )
-    apis = frozenset(
-        {
-            ApiKey.PRODUCE,
-            ApiKey.LIST_OFFSETS,
-            ApiKey.METADATA,
-            ApiKey.OFFSET_COMMIT,
-            ApiKey.OFFSET_FETCH,
-            ApiKey.FIND_COORDINATOR,
-            ApiKey.HEARTBEAT,
-            ApiKey.API_VERSIONS,
-            ApiKey.ADD_PARTITIONS_TO_TXN,
-            ApiKey.END_TXN,
-            ApiKey.TXN_OFFSET_COMMIT,
-        }
-    )
+    apis = PROMPT
     thresholds = (
         Threshold("requests", 100, "requests", "per broker; the median of fewer is not reliable"),
         Threshold("times", 4, "times", "the load of brokers differs, but rarely by so much"),

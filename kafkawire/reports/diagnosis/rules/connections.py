@@ -30,6 +30,23 @@ class Lives:
         self.life_ns = 0
 
 
+class ClientsOfConnections:
+    """The clients of open connections, by client id and address."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Subject] = {}
+
+    def note(self, exchange: Exchange) -> None:
+        """Note the client of a connection."""
+        if exchange.connection not in self._open:
+            self._open[exchange.connection] = client_at(exchange)
+
+    def ended(self, connection: Ended) -> Subject | None:
+        """Return the client of a connection that ended, with its broker; None if unknown."""
+        client = self._open.pop(connection.connection, None)
+        return None if client is None else client._replace(broker=connection.broker)
+
+
 class ConnectionChurn(Rule):
     """Short connections, one after the other."""
 
@@ -47,20 +64,19 @@ class ConnectionChurn(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._open: dict[int, Subject] = {}
+        self._connections = ClientsOfConnections()
         self._clients: Subjects[Lives] = Subjects(Lives)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Note the client of a connection."""
-        if exchange.connection not in self._open:
-            self._open[exchange.connection] = client_at(exchange)
+        self._connections.note(exchange)
 
     def ended(self, connection: Ended) -> None:
         """Count a connection of a client."""
-        subject = self._open.pop(connection.connection, None)
+        subject = self._connections.ended(connection)
         if subject is None:
             return
-        lives = self._clients.of(subject._replace(broker=connection.broker))
+        lives = self._clients.of(subject)
         lives.seen.add_at(connection.first_packet, connection.first_ns, connection.captured_bytes)
         lives.life_ns += since(connection.first_ns, connection.last_ns) or 0
 

@@ -123,6 +123,45 @@ class CaptureLoss(Rule):
 LOST: Final = "status in (gap, truncated)"
 
 
+class CopiedConnections(Rule):
+    """Connections that were captured twice."""
+
+    name = "copied-connections"
+    description = (
+        "Connections are in the capture twice, before and after address translation or on both "
+        "sides of a bridge. Their messages are counted once."
+    )
+    statuses = frozenset({Status.COPY})
+    thresholds = (Threshold("connections", 1, "connections", "counts of packets include both"),)
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._hosts: Subjects[Occurrences] = Subjects(Occurrences)
+
+    def row(self, located: Located) -> None:
+        """Count a copy."""
+        if located.client is not None:
+            subject = Subject(address=host(located.client), broker=located.broker)
+            self._hosts.of(subject).add(located.row)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the hosts with copies."""
+        for subject, seen in self._hosts:
+            if seen.count < self.limits["connections"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject,
+                f"{plural(seen.count, 'connection')} captured twice",
+                seen,
+                "Several interfaces were captured (tcpdump -i any), with address translation, a "
+                "bridge or a container network between them.",
+                "Capture on one interface.",
+                Confidence.HIGH,
+            )
+
+
 class UndecodedConnections(Rule):
     """Connections that are not diagnosed."""
 

@@ -1,0 +1,319 @@
+"""Rules about TCP: windows, segment sizes, round-trip times, connections that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.display import plural
+
+from ...clients import host
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..rule import Rule, Scene, Subjects, Threshold
+from .brokers import PROMPT
+from .connections import HELLO, ClientsOfConnections
+
+
+def of_connection(connection: Ended) -> Subject:
+    """Return the address of a connection's client and its broker as a subject."""
+    return Subject(address=host(connection.client), broker=connection.broker)
+
+
+class Advice(NamedTuple):
+    """The cause of closed windows of one side, and what to look at."""
+
+    cause: str
+    advice: str
+    setting: str
+
+
+CLIENT: Final = "client"
+BROKER: Final = "broker"
+
+ADVICE: Final = {
+    CLIENT: Advice(
+        "The client does not read its responses: it processes records for long, is short of CPU "
+        "time, or was paused (garbage collection).",
+        "Look at the client at these times; fetch.max.bytes and max.partition.fetch.bytes limit "
+        "what it receives at once.",
+        "receive.buffer.bytes",
+    ),
+    BROKER: Advice(
+        "The broker does not read requests: its request queue is full, it throttles the client, "
+        "or it was paused.",
+        "Look at the broker's request queue, its network and I/O threads (queued.max.requests, "
+        "num.network.threads, num.io.threads), and quotas.",
+        "socket.receive.buffer.bytes",
+    ),
+}
+
+
+class ZeroWindows(Rule):
+    """Receive windows that close."""
+
+    name = "zero-windows"
+    description = (
+        "One side of a connection closes its receive window for a long time: it does not read what "
+        "the other side sends, which has to wait."
+    )
+    apis = HELLO
+    thresholds = (
+        Threshold("seconds", 1, "s", "in all; a receiver that keeps up closes it for milliseconds"),
+        Threshold("critical", 60, "s", "the other side cannot send for a minute"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._connections = ClientsOfConnections()
+        self._sides: dict[str, Subjects[Occurrences]] = {
+            side: Subjects(Occurrences) for side in ADVICE
+        }
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note the client of a connection."""
+        self._connections.note(exchange)
+
+    def ended(self, connection: Ended) -> None:
+        """Add the closed windows of a connection."""
+        client = self._connections.ended(connection)
+        for side, tcp in ((CLIENT, connection.client_tcp), (BROKER, connection.broker_tcp)):
+            if tcp.zero_windows:
+                seen = self._sides[side].of(client or of_connection(connection))
+                seen.add_at(connection.first_packet, connection.first_ns, 0, tcp.closed_ns)
+                seen.count += tcp.zero_windows - 1
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients and brokers whose windows were closed for long."""
+        for side, subjects in self._sides.items():
+            for subject, seen in subjects:
+                seconds = seen.time_ns / 1e9
+                if seconds < self.limits["seconds"]:
+                    continue
+                is_critical = seconds >= self.limits["critical"]
+                cause, advice, setting = ADVICE[side]
+                yield Finding(
+                    self.name,
+                    Severity.CRITICAL if is_critical else Severity.WARNING,
+                    subject,
+                    f"the receive window of the {side} was closed {plural(seen.count, 'time')}, "
+                    f"{seconds:,.1f} s in all",
+                    seen,
+                    cause,
+                    advice,
+                    Confidence.HIGH,
+                    (Setting(setting),),
+                    "RFC 9293, section 3.8.6",
+                )
+
+
+class Segments:
+    """The connections between two hosts with small segments. mss: the smallest."""
+
+    __slots__ = ("mss", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.mss = 1 << 16
+
+
+class SmallSegments(Rule):
+    """Connections with a small maximum segment size."""
+
+    name = "small-segments"
+    description = (
+        "A connection that carries much data has a small maximum segment size (MSS): more packets, "
+        "headers and interrupts than necessary."
+    )
+    thresholds = (
+        Threshold("mss", 1200, "B", "Ethernet has 1460; tunnels and IPv6 rarely less than 1220"),
+        Threshold("bytes", 1_000_000, "B", "with less data, headers rarely matter"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._hosts: Subjects[Segments] = Subjects(Segments)
+
+    def ended(self, connection: Ended) -> None:
+        """Add a connection with a small maximum segment size."""
+        sizes = [side.mss for side in (connection.client_tcp, connection.broker_tcp) if side.mss]
+        mss = min(sizes, default=None)
+        if mss is None or mss >= self.limits["mss"]:
+            return
+        segments = self._hosts.of(of_connection(connection))
+        segments.mss = min(segments.mss, mss)
+        segments.seen.add_at(
+            connection.first_packet, connection.first_ns, connection.captured_bytes
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the hosts with small segments and much data."""
+        for subject, segments in self._hosts:
+            if segments.seen.bytes < self.limits["bytes"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject,
+                f"maximum segment size {segments.mss:,} on "
+                f"{plural(segments.seen.count, 'connection')}",
+                segments.seen,
+                "An interface, a tunnel or a firewall between them has a small MTU.",
+                "Compare the MTU of the interfaces (ip link), of overlay networks and tunnels.",
+                Confidence.HIGH,
+            )
+
+
+class Times:
+    """The times of requests of a connection or client, and how much of them the network took.
+
+    requests: number of them; time_ns: their time as the client sees it.
+    """
+
+    __slots__ = ("requests", "seen", "time_ns")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.requests = self.time_ns = 0
+
+
+class NetworkLatency(Rule):
+    """Requests whose time is mostly that of the network."""
+
+    name = "network-latency"
+    description = (
+        "Requests that do not wait on purpose spend most of their time in the network, and not in "
+        "the broker. Round-trip times are those of TCP handshakes, on both sides of the capture."
+    )
+    apis = PROMPT
+    thresholds = (
+        Threshold("requests", 20, "requests", "the times of fewer vary too much"),
+        Threshold("milliseconds", 20, "ms", "a round trip inside of a region takes a few"),
+        Threshold("share", 0.5, "of the time", "below, the broker takes longer than the network"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._connections = ClientsOfConnections()
+        self._open: dict[int, Times] = {}
+        self._clients: Subjects[Times] = Subjects(Times)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Add the latency of an exchange to those of its connection."""
+        response = exchange.response
+        if response is None:
+            return
+        latency = since(response.request_time_ns, response.time_ns)
+        if latency is None:
+            return
+        self._connections.note(exchange)
+        times = self._open.get(exchange.connection)
+        if times is None:
+            times = self._open[exchange.connection] = Times()
+        times.requests += 1
+        times.time_ns += latency
+
+    def ended(self, connection: Ended) -> None:
+        """Add the times of a connection to those of its client, if its handshake was captured."""
+        times = self._open.pop(connection.connection, None)
+        subject = self._connections.ended(connection)
+        near, far = connection.client_tcp.rtt_ns, connection.broker_tcp.rtt_ns
+        if times is None or subject is None or near is None or far is None:
+            return
+        client = self._clients.of(subject)
+        client.requests += times.requests
+        client.time_ns += times.time_ns + times.requests * near
+        client.seen.add_at(
+            connection.first_packet, connection.first_ns, 0, times.requests * (near + far)
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients whose requests are mostly in the network."""
+        for subject, client in self._clients:
+            if client.requests < self.limits["requests"]:
+                continue
+            network_ms = client.seen.time_ns / client.requests / 1e6
+            share = client.seen.time_ns / max(client.time_ns, 1)
+            if network_ms < self.limits["milliseconds"] or share < self.limits["share"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject,
+                f"{min(share, 1):.0%} of the time of {client.requests:,} requests is the network: "
+                f"{network_ms:,.1f} ms for each",
+                client.seen,
+                "Client and broker are far from each other, or a path between them is slow.",
+                "Move the client near the brokers (consumers: client.rack); send fewer and larger "
+                "requests: linger.ms, batch.size, fetch.min.bytes.",
+                Confidence.HIGH,
+                (Setting("linger.ms"), Setting("fetch.min.bytes")),
+                "KIP-392",
+            )
+
+
+REFUSED: Final = "refused (RST)"
+UNANSWERED: Final = "without an answer"
+
+CAUSES: Final = {
+    REFUSED: "No process listens on the port: the broker is down, or it restarts.",
+    UNANSWERED: "The host is down, or a firewall drops the packets.",
+}
+
+
+class FailedConnections(Rule):
+    """Connections that are not established."""
+
+    name = "failed-connections"
+    description = (
+        "A client tries to connect to the port of a broker, and gets a RST or no answer at all "
+        "(half-open connections)."
+    )
+    thresholds = (
+        Threshold("attempts", 3, "attempts", "a broker that restarts refuses one or two"),
+        Threshold("critical", 100, "attempts", "the client tries again and again"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._attempts: dict[str, Subjects[Occurrences]] = {
+            outcome: Subjects(Occurrences) for outcome in CAUSES
+        }
+
+    def ended(self, connection: Ended) -> None:
+        """Count a connection without the SYN of the broker and without data."""
+        if not connection.client_tcp.opened or connection.broker_tcp.opened:
+            return
+        if not connection.captured_bytes:
+            attempts = self._attempts[REFUSED if connection.reset else UNANSWERED]
+            attempts.of(of_connection(connection)).add_at(
+                connection.first_packet, connection.first_ns
+            )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients and brokers with failed attempts, at ports that brokers have."""
+        ports = {port_of(broker) for broker in self.scene.clients.brokers}
+        for outcome, subjects in self._attempts.items():
+            for subject, seen in subjects:
+                if seen.count < self.limits["attempts"] or port_of(subject.broker) not in ports:
+                    continue
+                is_critical = seen.count >= self.limits["critical"]
+                yield Finding(
+                    self.name,
+                    Severity.CRITICAL if is_critical else Severity.WARNING,
+                    subject,
+                    f"{plural(seen.count, 'connection')} {outcome}",
+                    seen,
+                    CAUSES[outcome],
+                    "Check that the broker runs, and advertised.listeners and firewalls; remove "
+                    "hosts that are gone from bootstrap.servers.",
+                    Confidence.MEDIUM,
+                    (Setting("bootstrap.servers"), Setting("reconnect.backoff.ms")),
+                )
+
+
+def port_of(broker: str | None) -> str:
+    """Return the port of `address:port`."""
+    return (broker or "").rpartition(":")[2]
