@@ -16,12 +16,14 @@ from ..capture.multifile import Traffic
 from ..capture.tables import TABLES, read_tables
 from ..capture.tables.redaction import redacted
 from ..capture.tls.keylog import KeySource, as_key_log
+from ..reports.reading import Reading
+from ..reports.tables import REPORT_TABLES, read_report_tables, report_schemas
 from ..sql import Database, Names
 from .findings import Findings
 from .html import MAX_ROWS, table_html
 from .messages import Messages, Options
 from .rows import Rows, Table
-from .summary import Group, Summary
+from .summary import Group, Progress, Summary
 
 
 class Capture:
@@ -93,11 +95,27 @@ class Capture:
         """One row per problem."""
         return self.table("problems")
 
+    @property
+    def findings(self) -> Table:
+        """One row per finding: what is wrong, the most harmful first."""
+        return self.table("findings")
+
+    @property
+    def lag(self) -> Table:
+        """One row per group, partition and bucket of time with commits."""
+        return self.table("lag")
+
+    @property
+    def load(self) -> Table:
+        """One row per client, broker, API and bucket of time."""
+        return self.table("load")
+
     def table(self, name: str) -> Table:
         """Return a table by name; raises KeyError."""
         if name == "messages":
             return self.messages
-        return Table(name, TABLES[name].schema, self.read, self.sql)
+        table = TABLES[name] if name in TABLES else REPORT_TABLES[name]
+        return Table(name, table.schema, self.read, self.sql)
 
     def read(self, name: str) -> Iterator[pa.RecordBatch]:
         """Read a table."""
@@ -109,7 +127,7 @@ class Capture:
         Raises QueryError; MissingPackage without the extra `sql`.
         """
         if self._database is None:
-            self._database = Database(self._read_tables)
+            self._database = Database(self._read_tables, others=report_schemas())
         result = self._database.run(query)
         return Rows(pa.table({}) if result is None else result.read_all())
 
@@ -117,6 +135,12 @@ class Capture:
         self, names: Sequence[str], columns: Names = None
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         options = self.options
+        reports = [name for name in names if name in REPORT_TABLES]
+        if reports:
+            yield from read_report_tables(Reading(self.traffic(), Progress()), reports)
+        names = [name for name in names if name not in REPORT_TABLES]
+        if not names:
+            return
         for name, batch in read_tables(
             list(self._files),
             names,

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
-
-from kafkawire_codegen import schemas_dir
-from kafkawire_codegen.releases import read
-from kafkawire_codegen.schema import RELEASES
 
 from ..capture.multifile import Traffic
 from ..reports.diagnosis.diagnosis import Diagnosis
 from ..reports.diagnosis.registry import Settings, installed_rules
 from ..reports.diagnosis.rule import Scene
-from ..reports.readiness import first_without
+from ..reports.readiness import dropped_by_kafka
 from ..reports.reading import Reading
 from .html import MAX_ROWS, table_html
 from .summary import Progress
@@ -32,11 +27,10 @@ class Findings:
     def __init__(
         self, traffic: Traffic, disable: frozenset[str], thresholds: Mapping[str, float]
     ) -> None:
-        dropped_in = partial(first_without, releases=read(schemas_dir() / RELEASES))
         settings = Settings(
             disable, {_rule_and_threshold(key): value for key, value in thresholds.items()}
         )
-        scene = Scene.of(Reading(traffic, Progress()), dropped_in)
+        scene = Scene.of(Reading(traffic, Progress()), dropped_by_kafka())
         diagnosis = Diagnosis(scene, installed_rules(), settings)
         diagnosis.read()
         self._findings = [one.json() for one in diagnosis.findings]

@@ -21,18 +21,8 @@ from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 
 from .reading import Collector
+from .time_scale import TimeScale
 
-_MS: Final = 10**6
-_MINUTE: Final = 60_000 * _MS
-_DAY: Final = 1440 * _MINUTE
-WIDTHS: Final = (
-    *(ms * _MS for ms in (1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 30_000)),
-    *(minutes * _MINUTE for minutes in (1, 5, 10, 30, 60, 360)),
-    *(days * _DAY for days in (1, 10, 100, 1000, 10_000)),
-)
-"""Widths of buckets in nanoseconds; each divides the next."""
-
-MAX_BUCKETS: Final = 300
 MAX_NAMES: Final = 1000
 """Clients, and topics, that are counted by name while a capture is read."""
 
@@ -133,8 +123,7 @@ class Buckets(Collector):
 
     def __init__(self) -> None:
         self.without_time = 0
-        self._width = 0
-        self._first = self._last = 0
+        self._scale = TimeScale()
         self._clients, self._topics = _Names(), _Names()
         self._topic_of: dict[int, Topic] = {}
         self._listed_clients = self._listed_topics = MAX_NAMES
@@ -172,20 +161,14 @@ class Buckets(Collector):
     # -- buckets
 
     def _bucket(self, time_ns: int) -> int:
-        if not self._cells:
-            self._first = self._last = time_ns
-        self._first, self._last = min(self._first, time_ns), max(self._last, time_ns)
-        wide = self._width
-        while (self._last - self._first) // WIDTHS[wide] >= MAX_BUCKETS and wide + 1 < len(WIDTHS):
-            wide += 1
-        if wide != self._width:
-            self._widen(wide)
-        return time_ns // WIDTHS[self._width]
+        self._widen(self._scale.include(time_ns))
+        return self._scale.bucket(time_ns)
 
-    def _widen(self, wide: int) -> None:
-        factor = WIDTHS[wide] // WIDTHS[self._width]
-        self._width = wide
-        self._cells = _merged(self._cells, lambda key: key._replace(bucket=key.bucket // factor))
+    def _widen(self, factor: int) -> None:
+        if factor > 1:
+            self._cells = _merged(
+                self._cells, lambda key: key._replace(bucket=key.bucket // factor)
+            )
 
     # -- names
 
@@ -197,8 +180,8 @@ class Buckets(Collector):
                     min(self._listed_clients, len(self._clients.keys)) // 2,
                     min(self._listed_topics, len(self._topics.keys)) // 2,
                 )
-            elif self._width + 1 < len(WIDTHS):
-                self._widen(self._width + 1)
+            elif not self._scale.is_widest:
+                self._widen(self._scale.widen())
             else:
                 return
 
@@ -224,7 +207,7 @@ class Buckets(Collector):
         self._shrink(cells)
         keys = self._clients.keys
         return Counts(
-            WIDTHS[self._width],
+            self._scale.width_ns,
             [str(key) for key in keys],
             [self._label(number) for number in range(len(self._topics.keys))],
             self._cells,

@@ -7,10 +7,14 @@ cannot be checked is listed with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kafkawire.messages.api_key import ApiKey
-from kafkawire_codegen.releases import Releases
+from kafkawire_codegen import schemas_dir
+from kafkawire_codegen.releases import Releases, read
+from kafkawire_codegen.schema import RELEASES
 from kafkawire_codegen.versions import Versions
 
 from .client import Client
@@ -147,6 +151,11 @@ def first_without(api_name: str, version: int, releases: Releases) -> str | None
     """Return the first release that no longer supports a version; None if all later ones do."""
     dropped = (one for one in releases.ranges if no_longer(api_name, version, releases, one))
     return next(dropped, None)
+
+
+def dropped_by_kafka() -> Callable[[str, int], str | None]:
+    """Return `first_without` of Kafka's releases."""
+    return partial(first_without, releases=read(schemas_dir() / RELEASES))
 
 
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:

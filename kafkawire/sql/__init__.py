@@ -11,8 +11,8 @@ Of kafkawire, this package alone imports duckdb (the extra `sql`).
 from ..extras import requires
 
 with requires("pyarrow", "sql"):
-    from .database import Database, Names, Read
+    from .database import ONCE, Database, Names, Read
 from .needs import Needs
 from .statements import is_blank, split_statements
 
-__all__ = ["Database", "Names", "Needs", "Read", "is_blank", "split_statements"]
+__all__ = ["ONCE", "Database", "Names", "Needs", "Read", "is_blank", "split_statements"]

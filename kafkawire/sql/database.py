@@ -10,10 +10,11 @@ nor write other files, and cannot change that.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -64,13 +65,22 @@ BATCH: Final = "kafkawire_batch"
 class Database:
     """A database with the tables of captures.
 
-    read: reads them. repeatable: whether it can be called several times. keep: whether tables are
+    read: reads them. others: schemas of tables besides those of `kafkawire.capture.tables`, which
+    it reads, too. repeatable: whether it can be called several times. keep: whether tables are
     kept for later statements; otherwise a query may read a capture again. Close it at the end, or
     use it as a context manager.
     """
 
-    def __init__(self, read: Read, *, repeatable: bool = True, keep: bool = True) -> None:
+    def __init__(
+        self,
+        read: Read,
+        *,
+        repeatable: bool = True,
+        keep: bool = True,
+        others: Mapping[str, pa.Schema] = MappingProxyType({}),
+    ) -> None:
         self._read = read
+        self._schemas = {name: table.schema for name, table in TABLES.items()} | dict(others)
         self._repeatable = repeatable
         self._keep = keep
         self._folder = TemporaryDirectory(prefix="kafkawire-sql-")
@@ -78,7 +88,7 @@ class Database:
         self._stream: _Stream | None = None
         self._result: pa.RecordBatchReader | None = None
         try:
-            self._connection = _connected(Path(self._folder.name))
+            self._connection = _connected(Path(self._folder.name), self._schemas)
         except BaseException:
             self._folder.cleanup()
             raise
@@ -156,7 +166,7 @@ class Database:
         """Find the tables and columns that a statement needs."""
         found: Any = self._connection.execute("SELECT json_serialize_sql(?)", [statement])
         [(tree,)] = found.fetchall()
-        return needs_of(statement, tree, TABLES)
+        return needs_of(statement, tree, self._schemas)
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         while True:
@@ -169,7 +179,8 @@ class Database:
     def _open_stream(self, needs: Needs) -> None:
         """Let the one table of a query be read while the query runs."""
         (name,) = needs.tables
-        self._stream = _Stream(self._read, name, needs.columns, self._repeatable)
+        schema = _columns(self._schemas[name], needs.columns)
+        self._stream = _Stream(self._read, name, schema, needs.columns, self._repeatable)
         self._connection.register(name, self._stream)
 
     def _has(self, table: str, columns: Names) -> bool:
@@ -184,19 +195,17 @@ class Database:
         if not self._repeatable:
             if self._made:
                 raise QueryError(ONCE)
-            names = list(TABLES) if self._keep else names
+            names = list(self._schemas) if self._keep else names
         connection = self._connection
-        lists = {
-            name: ", ".join(f'"{one}"' for one in _columns(name, columns).names) for name in names
-        }
+        chosen = {name: _columns(self._schemas[name], columns).names for name in names}
         connection.begin()
         try:
             for name in names:
                 if name in self._made:
                     connection.execute(f"DELETE FROM {HOME}.{name}")
             for name, batch in self._read(names, columns):
-                connection.register(BATCH, batch.select(_columns(name, columns).names))
-                listed = lists[name]
+                connection.register(BATCH, batch.select(chosen[name]))
+                listed = ", ".join(f'"{one}"' for one in chosen[name])
                 connection.execute(
                     f"INSERT INTO {HOME}.{name} ({listed}) SELECT {listed} FROM {BATCH}"
                 )
@@ -235,8 +244,10 @@ class _Stream:
     failure: the exception that reading raised.
     """
 
-    def __init__(self, read: Read, name: str, columns: Names, repeatable: bool) -> None:
-        self._schema = _columns(name, columns)
+    def __init__(
+        self, read: Read, name: str, schema: pa.Schema, columns: Names, repeatable: bool
+    ) -> None:
+        self._schema = schema
         self._columns = columns
         self._read = read
         self.name = name
@@ -269,26 +280,25 @@ def _ended_by(numbers: list[int]) -> BaseException:
     return SystemExit(128 + ending[0]) if ending else KeyboardInterrupt()
 
 
-def _columns(table: str, columns: Names) -> pa.Schema:
+def _columns(schema: pa.Schema, columns: Names) -> pa.Schema:
     """Return the columns of a table that are needed, and at least one: count(*) needs rows."""
-    schema: pa.Schema = TABLES[table].schema
     if columns is None:
         return schema
     fields = [field for field in schema if field.name in columns]
     return pa.schema(fields or [schema.field(0)])
 
 
-def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
+def _connected(folder: Path, schemas: Mapping[str, pa.Schema]) -> duckdb.DuckDBPyConnection:
     """Open a database in a folder. Raises MissingPackage; QueryError, as for a full disk."""
     with requires("duckdb", "sql"):
         import duckdb
     try:
-        return _connect(folder)
+        return _connect(folder, schemas)
     except duckdb.Error as error:
         raise QueryError(str(error).strip()) from None
 
 
-def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
+def _connect(folder: Path, schemas: Mapping[str, pa.Schema]) -> duckdb.DuckDBPyConnection:
     """Open a database in a folder, with all tables, empty, and no access to anything else."""
     import duckdb
 
@@ -297,8 +307,8 @@ def _connect(folder: Path) -> duckdb.DuckDBPyConnection:
     connection.execute(f"ATTACH '{quoted}/tables.duckdb' AS capture")
     connection.execute("USE capture")
     connection.execute(f"SET temp_directory = '{quoted}'")
-    for name, table in TABLES.items():
-        connection.register(BATCH, table.schema.empty_table())
+    for name, schema in schemas.items():
+        connection.register(BATCH, schema.empty_table())
         connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {BATCH}")
         connection.unregister(BATCH)
     for setting in SETTINGS:

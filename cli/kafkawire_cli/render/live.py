@@ -13,9 +13,14 @@ from kafkawire.display import printable, time_text
 from .report import bytes_text, milliseconds_text
 
 if TYPE_CHECKING:
+    from kafkawire.reports.diagnosis.finding import ResolvedFinding
     from kafkawire.reports.windows import Rate, Windows
 
 KIND_KEYS: Final = {"a": "api", "c": "client", "t": "topic", "g": "group", "b": "broker"}
+FINDINGS: Final = "finding"
+FINDINGS_KEYS: Final = {"d": FINDINGS}
+"""What is listed instead of rates: the findings of `kafkawire diagnose` so far."""
+
 SORT_KEYS: Final = {
     "r": "requests", "s": "bytes", "l": "latency", "e": "errors", "f": "in flight"
 }  # fmt: skip
@@ -49,16 +54,22 @@ class Size(NamedTuple):
 
 
 class Screen:
-    """The screen. kind: what the lines stand for; sort: their order."""
+    """The screen. kind: what the lines stand for; sort: their order.
 
-    def __init__(self, windows: Windows) -> None:
+    findings: returns the findings so far, the most harmful first.
+    """
+
+    def __init__(
+        self, windows: Windows, findings: Callable[[], list[ResolvedFinding]] = list
+    ) -> None:
         self.kind = "api"
         self.sort = "requests"
         self._windows = windows
+        self._findings = findings
 
     def press(self, key: str) -> bool:
         """Handle a key; False if the user quits."""
-        self.kind = KIND_KEYS.get(key, self.kind)
+        self.kind = (KIND_KEYS | FINDINGS_KEYS).get(key, self.kind)
         self.sort = SORT_KEYS.get(key, self.sort)
         return key not in QUIT
 
@@ -68,30 +79,46 @@ class Screen:
         return "\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J"
 
     def _lines(self, now_ns: int, size: Size) -> list[str]:
+        total = self._windows.total(now_ns)
+        head = [
+            f"kafkawire top  {clock(now_ns)}  {_summary(total)}",
+            f"by {_choices(KIND_KEYS | FINDINGS_KEYS, self.kind)}",
+            f"sort {_choices(SORT_KEYS, self.sort)}  q quits",
+            "",
+        ]
+        heading, found = (
+            self._findings_lines() if self.kind == FINDINGS else self._rates(now_ns, size)
+        )
+        room = max(0, size.rows - len(head) - 2)
+        rest = len(found) - room
+        return [*head, heading, *found[:room], *([f"... and {rest:,} more"] if rest > 0 else [])]
+
+    def _rates(self, now_ns: int, size: Size) -> tuple[str, list[str]]:
+        """Return the heading and the lines of rates."""
         from kafkawire.reports.windows import busiest
 
         rates = busiest(self._windows.rates(self.kind, now_ns), self.sort)
-        total = self._windows.total(now_ns)
         wide = max(MIN_NAME, size.columns - sum(width + 1 for _, width, _ in COLUMNS))
-        head = [
-            f"kafkawire top  {clock(now_ns)}  {_summary(total)}",
-            f"by {_choices(KIND_KEYS, self.kind)}",
-            f"sort {_choices(SORT_KEYS, self.sort)}  q quits",
-            "",
-            " ".join([f"{self.kind:{wide}}", *(f"{name:>{width}}" for name, width, _ in COLUMNS)]),
-        ]
-        room = max(0, size.rows - len(head) - 1)
-        body = [
+        heading = [f"{self.kind:{wide}}", *(f"{name:>{width}}" for name, width, _ in COLUMNS)]
+        lines = [
             " ".join(
                 [
                     _padded(printable(rate.name), wide),
                     *(f"{text(rate):>{width}}" for _, width, text in COLUMNS),
                 ]
             )
-            for rate in rates[:room]
+            for rate in rates
         ]
-        rest = len(rates) - len(body)
-        return [*head, *body, *([f"... and {rest:,} more"] if rest else [])]
+        return " ".join(heading), lines
+
+    def _findings_lines(self) -> tuple[str, list[str]]:
+        """Return the heading and the lines of findings."""
+        lines = [
+            f"{one.finding.severity.value:8} {one.finding.rule:24} "
+            + printable(f"{one.who}: {one.finding.what}" if one.who else one.finding.what)
+            for one in self._findings()
+        ]
+        return f"{'severity':8} {FINDINGS:24} of the whole capture", lines or ["no findings"]
 
 
 def line(windows: Windows, now_ns: int) -> str:

@@ -81,9 +81,9 @@ def sql(  # noqa: PLR0913 - options of the verb
     kafkawire sql trace.pcap        # a prompt: SHOW TABLES; DESCRIBE exchanges;
     kafkawire sql trace.pcap < queries.sql
 
-    Tables: exchanges, messages, records, partitions, connections, group_events, problems
-    (docs/tables.md); only those that a query needs are made. The SQL is DuckDB's, which needs
-    `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
+    Tables: exchanges, messages, records, partitions, connections, group_events, problems; findings,
+    lag, load (docs/tables.md). Only those that a query needs are made. The SQL is DuckDB's, which
+    needs `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
 
     Exit code 2: a statement fails, an input cannot be read, or usage error.
     """
@@ -162,13 +162,40 @@ def _database(
     """Open a database of captures; also return the number of files that are not captures."""
     from collections.abc import Sequence
 
+    from kafkawire.capture.multifile import Traffic
     from kafkawire.capture.tables import read_tables
     from kafkawire.capture.tables.redaction import redacted
-    from kafkawire.sql import Database, Names
+    from kafkawire.reports.reading import Reading
+    from kafkawire.reports.tables import REPORT_TABLES, read_report_tables, report_schemas
+    from kafkawire.sql import ONCE, Database, Names
 
     found, refused = sources("sql", files)
 
+    repeatable = all(isinstance(source, Path) for source in found)
+
     def read(names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
+        reports = [name for name in names if name in REPORT_TABLES]
+        names = [name for name in names if name not in REPORT_TABLES]
+        if names and reports and not repeatable:
+            raise QueryError(ONCE)
+        if reports:
+            yield from read_reports(reports)
+        if names:
+            yield from read_messages(names, columns)
+
+    def read_reports(names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        with progress(found, drawn=not sys.stdout.isatty()) as watch:
+            traffic = Traffic(
+                found,
+                brokers.ports,
+                brokers=brokers.addresses,
+                watch=watch,
+                keylog=brokers.keylog,
+                tunnels=brokers.tunnels,
+            )
+            yield from read_report_tables(Reading(traffic, watch), names)
+
+    def read_messages(names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
         with progress(found, drawn=not sys.stdout.isatty()) as watch:
             for name, batch in read_tables(
                 found,
@@ -183,8 +210,7 @@ def _database(
             ):
                 yield name, redacted(name, batch) if shown.redact else batch
 
-    repeatable = all(isinstance(source, Path) for source in found)
-    with Database(read, repeatable=repeatable, keep=keep) as database:
+    with Database(read, repeatable=repeatable, keep=keep, others=report_schemas()) as database:
         yield database, refused
 
 

@@ -20,6 +20,8 @@ from ..input.sources import INTERRUPTED, Known, known, readable, refuse, sources
 
 if TYPE_CHECKING:
     from kafkawire.capture.filters import Filter
+    from kafkawire.reports.diagnosis.diagnosis import Diagnosis
+    from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
 
@@ -53,9 +55,9 @@ def top(
     kafkawire top -i eth0 --port 9092
     kafkawire top -i eth0 --interval 10 > rates.txt
 
-    Keys: a, c, t, g, b show APIs, clients, topics, groups, brokers; r, s, l, e, f sort by requests,
-    size, latency, errors, requests in flight; q quits. Without a terminal, a line is printed at
-    each update.
+    Keys: a, c, t, g, b show APIs, clients, topics, groups, brokers; d shows what is wrong, as
+    `kafkawire diagnose` does; r, s, l, e, f sort by requests, size, latency, errors, requests in
+    flight; q quits. Without a terminal, a line is printed at each update.
     """
     if (given is None) == (interface is None):
         raise typer.BadParameter("expected - or a file, or else an --interface", param_hint="FILE")
@@ -107,10 +109,24 @@ def _watch(stream: BinaryIO, brokers: Known, where: Filter | None, interval: flo
         )
         captures = Reading(traffic, watch, where=where)
         windows = Windows(captures, seconds)
-        with shown.of(windows), readable(["-"]):
-            captures.read(windows)
+        diagnosis = None if keys is None else _diagnosis(captures)
+        with shown.of(windows, diagnosis), readable(["-"]):
+            captures.read(windows, *([] if diagnosis is None else diagnosis.all_collectors))
     if not watch.packets and not shown.ticker.quit:
         typer.echo("kafkawire top: no packets", err=True)
+
+
+def _diagnosis(captures: Reading) -> Diagnosis:
+    """Diagnose what is read, for the screen. A rule that cannot be used is a usage error."""
+    from kafkawire.reports.diagnosis.diagnosis import Diagnosis
+    from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
+    from kafkawire.reports.diagnosis.rule import Scene
+    from kafkawire.reports.readiness import dropped_by_kafka
+
+    try:
+        return Diagnosis(Scene.of(captures, dropped_by_kafka()), installed_rules())
+    except RuleError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 class _Shown:
@@ -125,7 +141,7 @@ class _Shown:
         )
 
     @contextmanager
-    def of(self, windows: Windows) -> Iterator[None]:
+    def of(self, windows: Windows, diagnosis: Diagnosis | None) -> Iterator[None]:
         """Show these rates, and the last ones at the end."""
         from ..render import live as render
 
@@ -144,7 +160,7 @@ class _Shown:
             yield
             print_line()
             return
-        screen = render.Screen(windows)
+        screen = render.Screen(windows, lambda: [] if diagnosis is None else diagnosis.findings)
 
         def draw() -> None:
             size = render.Size(*shutil.get_terminal_size())

@@ -1,15 +1,11 @@
-"""Writes docs/tables.md, the columns of all tables, to standard output.
-
-python -m kafkawire.capture.tables.documentation
-"""
+"""Describes the tables in Markdown (`kafkawire.reports.tables.documentation` writes the page)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-from .columns import BOOL, ListOf, StructOf, Type
-from .tables import TABLES, Table
+from .columns import BOOL, Column, Columns, ListOf, StructOf, Type
+from .tables import TABLES
 
 INTRODUCTION: Final = """\
 # Tables
@@ -50,33 +46,29 @@ Several files are read as one capture, in the order of their first packets: conn
 may span files. Topic ids are resolved to names from anywhere in the capture, before or after the
 message; in a stream, only to names seen so far. Every column may be null. Lists have no null
 elements.
+
+The last tables, [findings](#findings), [lag](#lag) and [load](#load), are those of reports: one
+pass over the whole capture collects them, and their size grows with clients, groups and partitions,
+not with messages. They are for [`kafkawire sql`](capture.md#sql), which also writes them as Parquet
+(`kafkawire sql "FROM load" trace.pcap -o load.parquet`), and for notebooks
+(`capture.findings.to_pandas()`); `decode --table` and Spark do not have them.
 """
 
 
 def markdown() -> str:
-    """Return the whole page."""
-    return INTRODUCTION + "".join(_section(name, table) for name, table in TABLES.items())
+    """Return the introduction, and the columns of the tables of messages."""
+    sections = [section(name, table.description, table.columns) for name, table in TABLES.items()]
+    return INTRODUCTION + "".join(sections)
 
 
-def _section(name: str, table: Table) -> str:
-    return "\n".join(
-        [
-            "",
-            f"## {name}",
-            "",
-            table.description,
-            "",
-            "| column | type | |",
-            "| --- | --- | --- |",
-            *_rows(table),
-            "",
-        ]
-    )
+def section(name: str, description: str, columns: Columns) -> str:
+    """Return the section of a table."""
+    heading = ["", f"## {name}", "", description, "", "| column | type | |", "| --- | --- | --- |"]
+    return "\n".join([*heading, *map(_row, columns), ""])
 
 
-def _rows(table: Table) -> Iterator[str]:
-    for column in table.columns:
-        yield f"| `{column.name}` | {type_text(column.type)} | {column.description} |"
+def _row(column: Column) -> str:
+    return f"| `{column.name}` | {type_text(column.type)} | {column.description} |"
 
 
 def type_text(type: Type) -> str:
@@ -91,6 +83,3 @@ def type_text(type: Type) -> str:
 
 NAMES: Final = {BOOL: "boolean"}
 """Types with another name in Spark SQL."""
-
-if __name__ == "__main__":
-    print(markdown(), end="")

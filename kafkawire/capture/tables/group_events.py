@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ...messages.api_key import ApiKey
 from ...protocol.error_code import ErrorCode
 from ..exchanges.exchanges import Ended, Exchange, Exchanges
+from ..exchanges.topic_ids import Topic, TopicNames
 from ..rows import Located
 from ..snapshot import dump, load
 from .columns import (
@@ -132,6 +133,10 @@ def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any,
         )
 
 
+CommittedOffset: TypeAlias = tuple[Topic, int, int, int]
+"""An offset that was committed: topic, partition, offset, error code."""
+
+
 class Groups:
     """Tracks the groups of a capture, or some of them: groups are independent of each other."""
 
@@ -196,29 +201,35 @@ class GroupEvents:
             yield from self._groups.handle(exchange)
 
 
-def _commit(
-    exchange: Exchange, context: Context, classic: ClassicGroups, others: HeartbeatGroups
-) -> Iterator[GroupEvent]:
-    """Yield the event of an offset commit; rejected partitions have their error codes."""
+def committed_offsets(exchange: Exchange, names: TopicNames) -> list[CommittedOffset] | None:
+    """Return the offsets of an offset commit; None if one of its messages is not decoded."""
     request, response = exchange.request, exchange.response
-    if request is None or response is None:
-        return
-    message: Any = request.message
-    if message is None or response.message is None:
-        return
+    if request is None or response is None or None in (request.message, response.message):
+        return None
     errors = {
         (one.topic.key, one.partition): getattr(one.struct, "error_code", 0)
-        for one in partition_references(response, context.names)
+        for one in partition_references(response, names)
     }
-    offsets = [
+    return [
         (
             one.topic,
             one.partition,
             getattr(one.struct, "committed_offset", -1),
             errors.get((one.topic.key, one.partition), 0),
         )
-        for one in partition_references(request, context.names)
+        for one in partition_references(request, names)
     ]
+
+
+def _commit(
+    exchange: Exchange, context: Context, classic: ClassicGroups, others: HeartbeatGroups
+) -> Iterator[GroupEvent]:
+    """Yield the event of an offset commit; rejected partitions have their error codes."""
+    offsets = committed_offsets(exchange, context.names)
+    request, response = exchange.request, exchange.response
+    if request is None or response is None or offsets is None:
+        return
+    message: Any = request.message
     codes = {code for *_, code in offsets}
     event = GroupEvent(
         exchange,

@@ -29,9 +29,13 @@ class Diagnosis:
 
     def read(self) -> None:
         """Read the captures in one pass, and look up unnamed topics in the rest."""
-        scene = self._scene
-        scene.captures.read(scene.clients, scene.watermarks, *self.collectors)
-        scene.captures.name_topics()
+        self._scene.captures.read(*self.all_collectors)
+        self._scene.captures.name_topics()
+
+    @property
+    def all_collectors(self) -> list[Collector]:
+        """The collectors with those of the scene, in the order in which they need each other."""
+        return [self._scene.clients, self._scene.watermarks, *self.collectors]
 
     @property
     def collectors(self) -> list[Collector]:

@@ -14,7 +14,6 @@ import kafkawire
 from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables import TABLES
-from kafkawire.capture.tables.documentation import markdown
 from kafkawire.capture.tables.extraction import blocks
 from kafkawire.capture.tables.extraction.blocks import ENTITIES, Reader
 from kafkawire.capture.tables.extraction.body_facts import body_facts_of
@@ -33,6 +32,7 @@ from kafkawire.capture.tables.extraction.record_batches import RecordsField
 from kafkawire.messages import REGISTRY
 from kafkawire.protocol import ApiKey
 from kafkawire.protocol.fields import Field, all_fields
+from kafkawire.reports.tables.documentation import markdown
 from kafkawire_cli.render.message_table.lines import facts
 from kafkawire_codegen.model import Message, build
 from tests.conftest import ROOT
@@ -76,7 +76,7 @@ def test_the_tables_are_those_of_the_contract() -> None:
 
 def test_the_documentation_of_tables_is_up_to_date() -> None:
     page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
-    assert page == markdown(), "python -m kafkawire.capture.tables.documentation > docs/tables.md"
+    assert page == markdown(), "python -m kafkawire.reports.tables.documentation > docs/tables.md"
 
 
 def test_every_column_has_a_description() -> None:

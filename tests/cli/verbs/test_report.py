@@ -22,7 +22,7 @@ from kafkawire.capture.exchanges.topic_ids import TopicNames
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.extraction.entities import Entities
-from kafkawire.reports import buckets, distributions
+from kafkawire.reports import buckets, distributions, time_scale
 from kafkawire.reports.assignments import assignments
 from kafkawire.reports.buckets import OTHERS, Buckets, Counts
 from kafkawire.reports.clients import Clients
@@ -262,12 +262,12 @@ def test_buckets_widen_with_the_time_covered() -> None:
         counts = found.counts(12, 10_000)
         assert totals(counts) == (500, 50_000, 500)
         used = [key.bucket for key in counts.cells]
-        assert max(used) - min(used) <= buckets.MAX_BUCKETS
+        assert max(used) - min(used) <= time_scale.MAX_BUCKETS
         assert len(set(used)) > 30 or span_ns <= 10 * MS
 
 
 def test_every_width_divides_the_next() -> None:
-    widths = buckets.WIDTHS
+    widths = time_scale.WIDTHS
     assert all(wide % narrow == 0 for narrow, wide in pairwise(widths))
 
 

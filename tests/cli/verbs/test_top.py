@@ -22,7 +22,11 @@ from rich.cells import cell_len
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located
 from kafkawire.reports import windows
+from kafkawire.reports.diagnosis.diagnosis import Diagnosis
+from kafkawire.reports.diagnosis.registry import installed_rules
+from kafkawire.reports.diagnosis.rule import Scene
 from kafkawire.reports.quantiles import Quantiles
+from kafkawire.reports.readiness import dropped_by_kafka
 from kafkawire.reports.reading import Reading
 from kafkawire.reports.windows import SECOND, SORTS, Rate, Windows, busiest
 from kafkawire_cli.input.live import capture_command
@@ -31,6 +35,7 @@ from kafkawire_cli.render.live import KIND_KEYS, LEAVE, SORT_KEYS, Screen, Size
 from tests.capture.written import Scenario
 from tests.cli.reports import COMMAND, report, run, terminal
 from tests.conftest import FIXTURES
+from tests.reports.diagnosis.stories import Story
 
 CAPTURE: Final = FIXTURES / "captures" / "ck-group-range.pcap"
 LONG: Final = 1000
@@ -289,6 +294,8 @@ def test_a_screen_with_keys() -> None:
         assert "[client]" in top.until("[latency]")
         top.press("t")
         top.until("g-topic")
+        top.press("d")
+        top.until("[finding]")
         top.press("q")
         top.until(LEAVE)
         assert top.running.wait(60) == 0
@@ -319,3 +326,24 @@ def test_lines_fit_and_names_are_escaped(columns: int, tmp_path: Path) -> None:
         assert cell_len(one) <= columns
         assert one.isprintable()
     assert Counter(one for one in lines if "... and 1 more" in one).total() == 1
+
+
+def test_findings_so_far(tmp_path: Path) -> None:
+    story = Story()
+    for name in ("a\x1b[31m\n", "plain"):
+        for _ in range(3):
+            story.produce(code=2, client_id=name)
+    captures = Reading(Traffic([story.save(tmp_path / "c.pcap")]), Progress(1))
+    found = Windows(captures, LONG)
+    diagnosis = Diagnosis(Scene.of(captures, dropped_by_kafka()), installed_rules())
+    screen = Screen(found, lambda: diagnosis.findings)
+    screen.press("d")
+    assert "no findings" in screen.text(0, Size(80, 12))
+    captures.read(found, *diagnosis.all_collectors)
+    text = screen.text(found.last_ns, Size(120, 12))
+    assert text.count("broker-errors") == 2
+    assert "client plain" in text
+    assert "\x1b[31m" not in text
+    assert "... and 1 more" in screen.text(found.last_ns, Size(120, 7))
+    screen.press("a")
+    assert "broker-errors" not in screen.text(found.last_ns, Size(120, 12))

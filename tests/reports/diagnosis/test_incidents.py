@@ -44,6 +44,14 @@ def test_every_incident_is_known() -> None:
     assert names == {*WHO, HEALTHY}
 
 
+def test_a_broker_that_throttles_stops_reading() -> None:
+    """The quota closes the broker's receive window, which the headers of TCP show."""
+    findings = report("diagnose", FOLDER / "throttling.pcap.gz")["findings"]
+    (finding,) = [one for one in findings if one["rule"] == "zero-windows"]
+    assert finding["subject"]["client"] == "exporter"
+    assert finding["cost"]["time_ns"] > 10 * 10**9
+
+
 @pytest.mark.parametrize("name", WHO)
 def test_the_first_finding_is_the_incident(name: str) -> None:
     first = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"][0]
