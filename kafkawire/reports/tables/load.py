@@ -9,6 +9,7 @@ it (Fetch), or for other members (JoinGroup, SyncGroup); the rest is the broker'
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -144,6 +145,24 @@ class LoadOverTime(Collector):
             self._split(connection, 0)
         return self._cells
 
+    def by_client(self, most: int, cells: int) -> dict[Key, Load]:
+        """Return the cells of all brokers together, about so many, with so many clients by name.
+
+        Nothing can be counted after that.
+        """
+        requests: Counter[str] = Counter()
+        for key, load in self.cells.items():
+            requests[key.client] += load.requests
+        listed = {client for client, _ in requests.most_common(most)}
+
+        def fold(key: Key) -> Key:
+            return key._replace(broker="", client=key.client if key.client in listed else OTHERS)
+
+        self._cells = folded(self._cells, fold, Load)
+        while len(self._cells) > cells and not self._scale.is_widest:
+            self._widen(self._scale.widen())
+        return self._cells
+
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count an exchange at the time of its request."""
         row = exchange.main_row
@@ -194,9 +213,13 @@ class LoadOverTime(Collector):
     def _widen(self, factor: int) -> None:
         if factor == 1:
             return
-        self._cells = merged(self._cells, factor, Load)
+
+        def fold(key: Key) -> Key:
+            return key._replace(bucket=key.bucket // factor)
+
+        self._cells = folded(self._cells, fold, Load)
         self._open = {
-            connection: merged(cells, factor, Latencies) for connection, cells in self._open.items()
+            connection: folded(cells, fold, Latencies) for connection, cells in self._open.items()
         }
         self._open_cells = sum(map(len, self._open.values()))
 
@@ -214,15 +237,14 @@ class LoadOverTime(Collector):
 T = TypeVar("T", Load, Latencies)
 
 
-def merged(cells: dict[Key, T], factor: int, create: Callable[[], T]) -> dict[Key, T]:
-    """Merge the cells of so many buckets each."""
-    wider: dict[Key, T] = {}
+def folded(
+    cells: dict[Key, T], fold: Callable[[Key], Key], create: Callable[[], T]
+) -> dict[Key, T]:
+    """Merge the cells whose keys become the same."""
+    fewer: dict[Key, T] = {}
     for key, cell in cells.items():
-        folded = key._replace(bucket=key.bucket // factor)
-        if folded not in wider:
-            wider[folded] = create()
-        wider[folded].add(cell)
-    return wider
+        fewer.setdefault(fold(key), create()).add(cell)
+    return fewer
 
 
 def may_wait_ns(exchange: Exchange) -> int:

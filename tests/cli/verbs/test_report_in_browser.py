@@ -13,6 +13,7 @@ from tests.capture.written import Scenario
 from tests.cli.browser import Page, browser
 from tests.cli.reports import report, run
 from tests.conftest import FIXTURES
+from tests.reports.diagnosis.stories import Story, batch
 
 CAPTURE: Final = FIXTURES / "captures" / "ck-group-range.pcap"
 MARKUP: Final = (
@@ -26,8 +27,10 @@ CHARTS: Final = (
     "bytes",
     "latency",
     "percentiles",
+    "split",
     "errors",
     "group",
+    "lag",
 )
 
 
@@ -76,6 +79,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     scenario.respond(
         "OffsetCommit", 7, topics=[{"name": MARKUP, "partitions": [{"partitionIndex": 0}]}]
     )
+    batches = [{"name": MARKUP, "partitionData": [{"index": 0, "records": batch()}]}]
+    scenario.request("Produce", 8, client_id=MARKUP, acks=-1, topicData=batches)
+    errors = [{"name": MARKUP, "partitionResponses": [{"index": 0, "errorCode": 3}]}]
+    scenario.respond("Produce", 8, responses=errors)
     folder = tmp_path_factory.mktemp("hostile") / "<b>bold<b>"
     folder.mkdir()
     return written(tmp_path_factory, scenario.save(folder / "c.pcap"))
@@ -224,7 +231,7 @@ def test_hostile_names_stay_text(page: Page, hostile: str) -> None:
     assert page.do("document.querySelectorAll('main img, main svg a, .tile ~ script').length") == 0
     assert page.do("[...document.querySelectorAll('a')].every((o) => o.hash)")
     assert page.do("document.querySelectorAll('script').length") == 3
-    assert rows(page, "table-topics") == []
+    assert {row[0] for row in rows(page, "table-topics")} == {SHOWN}
     assert SHOWN in {row[0] for row in rows(page, "table-clients")}
     for place in ("filter-client", "filter-topic", "group"):
         options = f"[...document.getElementById('{place}').options].map((one) => one.textContent)"
@@ -245,3 +252,48 @@ def test_a_capture_without_kafka(page: Page, tmp_path_factory: pytest.TempPathFa
     page.open(address)
     assert "No consumer groups" in page.do("document.getElementById('chart-group').textContent")
     assert_quiet(page, address)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A capture of more clients and topics than the picture has room for."""
+    story = Story()
+    for number in range(16):
+        name = f"{number}-of-the-warehouse-and-the-shop"
+        story.produce(client_id=f"producer-{name}", topic=f"topic-{name}", code=3 * (number == 2))
+        story.fetch(batch(), client_id=f"consumer-{name}", topic=f"topic-{name}")
+    return written(tmp_path_factory, story.save(tmp_path_factory.mktemp("busy") / "c.pcap"))
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_picture_of_producers_and_consumers(
+    width: int, dark: bool, page: Page, busy: str
+) -> None:
+    page.open(busy, dark=dark, width=width)
+    place = "document.getElementById('picture-topology')"
+    assert page.do(f"{place}.querySelectorAll('path').length") == 26  # 12 of each kind, and others
+    titles = page.do(f"[...{place}.querySelectorAll('path')].map((one) => one.textContent)")
+    reds = f"[...{place}.querySelectorAll('path[stroke=\"#d9534f\"]')]"
+    assert page.do(f"{reds}.map((one) => one.textContent)") == [
+        title for title in titles if "error" in title
+    ]
+    assert sum("error" in title for title in titles) == 1
+    outside = (
+        f"(() => {{ const box = {place}.getBoundingClientRect();"
+        f"return [...{place}.querySelectorAll('text')].filter((one) => {{"
+        "const own = one.getBoundingClientRect();"
+        "return own.left < box.left - 1 || own.right > box.right + 1; }).length; })()"
+    )
+    assert page.do(outside) == 0
+    assert page.do("document.documentElement.scrollWidth") <= width
+    assert len(rows(page, "table-topology")) == 15
+    assert_quiet(page, busy)
+
+
+def test_names_in_the_picture_are_text(page: Page, hostile: str) -> None:
+    page.open(hostile)
+    place = "document.getElementById('picture-topology')"
+    assert page.do(f"{place}.querySelectorAll('b, img, a, script').length") == 0
+    assert SHOWN in page.do(f"[...{place}.querySelectorAll('title')].map((one) => one.textContent)")
+    assert_quiet(page, hostile)

@@ -10,7 +10,7 @@ const CONFIG = {
   displaylogo: false, responsive: true, displayModeBar: window.innerWidth < 640 ? false : "hover",
   modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 };
-const OVER_TIME = ["chart-requests", "chart-bytes", "chart-latency", "chart-errors"];
+const OVER_TIME = ["chart-requests", "chart-bytes", "chart-latency", "chart-split", "chart-errors"];
 
 // The library reads some markup in labels: names stay as they are.
 function label(text) {
@@ -152,6 +152,33 @@ function drawLatency(cells) {
     line("p99", 0.99, COLOURS[1], "solid")], layout({
     yaxis: axis({ type: "log", title: { text: "ms" }, range: edges, dtick: 1, tickformat: "~g" }),
   }), "");
+}
+
+// -- the parts of latencies
+
+const LOAD = DATA.load;
+const PARTS = [["network", 4, 5], ["waiting on purpose", 5, 8], ["broker", 6, 0]];  // name, index in a cell, colour
+
+function drawSplit() {
+  const api = LOAD.apis.indexOf(chosenName("api")), client = LOAD.clients.indexOf(chosenName("client"));
+  const cells = LOAD.cells.filter((cell) =>
+    (wanted("api") === null || cell[1] === api) && (wanted("client") === null || cell[2] === client));
+  const buckets = cells.reduce((most, [at]) => Math.max(most, at + 1), 0);
+  const responses = new Array(buckets).fill(0);
+  for (const cell of cells) responses[cell[0]] += cell[3];
+  const middle = responses.map((_, at) => LOAD.first_ms + (at + 0.5) * LOAD.width_ms);
+  const traces = PARTS.map(([name, part, colour]) => {
+    const sum = new Array(buckets).fill(0);
+    for (const cell of cells) sum[cell[0]] += cell[part];
+    return {
+      type: "bar", name, x: middle, width: LOAD.width_ms,
+      y: sum.map((ns, at) => responses[at] ? ns / responses[at] / 1e6 : null),
+      marker: { color: COLOURS[colour], line: { width: 0 } }, hovertemplate: "%{y:.3~g} ms",
+    };
+  });
+  draw("chart-split", cells.length ? traces : [], layout({
+    yaxis: axis({ title: { text: "ms" }, rangemode: "tozero", tickformat: "~s" }),
+  }), "No responses with a latency pass the filters.");
 }
 
 // -- percentiles of the whole capture

@@ -17,6 +17,9 @@ from kafkawire.reports.buckets import LATENCIES_PER_DOUBLING, Buckets, Counts
 from kafkawire.reports.distributions import KINDS, Distribution, Distributions
 from kafkawire.reports.exchanges import Slowest
 from kafkawire.reports.readiness import judge
+from kafkawire.reports.tables.lag import LagOverTime
+from kafkawire.reports.tables.load import LoadOverTime
+from kafkawire.reports.topology import Topology
 
 from ..messages import View
 from ..report import duration_text, top
@@ -24,6 +27,7 @@ from ..summary_report import Summary
 from .bodies import Bodies, shown_text
 from .findings import diagnosis_of, finding_json
 from .groups import group_json
+from .over_time import lag_json, load_json, topology_json
 
 if TYPE_CHECKING:
     from kafkawire.reports.client import Client
@@ -70,6 +74,9 @@ class PageData:
         self._buckets = Buckets()
         self._distributions = Distributions()
         self._diagnosis = diagnosis_of(self._summary, rules, target.releases)
+        self._load = LoadOverTime()
+        self._lag = LagOverTime(captures, self._summary.watermarks)
+        self._topology = Topology(captures)
         self._slowest = Slowest(SLOWEST, SLOWEST_OF_API, Bodies(captures, view).exchange)
 
     def read(self) -> None:
@@ -79,6 +86,9 @@ class PageData:
             *self._diagnosis.collectors,
             self._buckets,
             self._distributions,
+            self._load,
+            self._lag,
+            self._topology,
             self._slowest,
         )
 
@@ -91,7 +101,10 @@ class PageData:
             "findings": listed(self._diagnosis.findings, finding_json),
             "series": self._series(),
             "distributions": {kind: self._distribution(kind) for kind in KINDS},
+            "load": load_json(self._load),
+            "topology": topology_json(self._topology, self._groups_of_clients()),
             "groups": self._groups(),
+            "lag": lag_json(self._lag),
             "slowest": self._slowest_exchanges(),
             "clients": self._clients(),
             "problems": self._problems(),
@@ -136,6 +149,14 @@ class PageData:
         until = self._summary.clients.last_ns
         rows = list(within((group_json(one, until) for one in found[:MAX_GROUPS]), MAX_BYTES))
         return {"rows": rows, "left_out": len(found) - len(rows)}
+
+    def _groups_of_clients(self) -> dict[str, list[str]]:
+        """Return the groups of clients, by client id."""
+        found: dict[str, dict[str, None]] = {}
+        for client in self._summary.clients.all:
+            for group in sorted(client.groups):
+                found.setdefault(client.client_id or client.address, {})[group] = None
+        return {client: list(groups) for client, groups in found.items()}
 
     def _slowest_exchanges(self) -> list[dict[str, Any]]:
         """Return the slowest exchanges; the fastest of them without bodies, if they are large."""

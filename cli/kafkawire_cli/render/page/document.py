@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from kafkawire.extras import requires
 
-SCRIPTS: Final = ("model.js", "tables.js", "charts.js", "groups.js", "page.js")
+SCRIPTS: Final = ("model.js", "tables.js", "charts.js", "groups.js", "topology.js", "page.js")
 """The page's own script, in the order of use."""
 
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

@@ -9,10 +9,12 @@ function drawGroups() {
   const group = groups[Number(chooser.value)];
   if (!group) {
     draw("chart-group", [], {}, "No consumer groups in these captures.");
+    drawLag(group);
     return;
   }
   byId("group-facts").textContent = factsOf(group);
   drawGantt(group, byId("rows").value);
+  drawLag(group);
   table("table-rebalances", [
     { title: "rebalance", value: (row) => row.from_ms, text: (row) => timeOfMs(row.from_ms), short: true },
     plainColumn("cause", "reason", { wide: true }), plainColumn("client", "client"),
@@ -22,6 +24,23 @@ function drawGroups() {
     countColumn("members", "members"),
     { title: "generation", number: true, value: (row) => row.generation },
   ], group.rebalances, { noun: "rebalances", left_out: group.left_out.rebalances, none: "No rebalances." });
+}
+
+// The lags of the partitions of a group at its commits.
+function drawLag(group) {
+  const found = group ? DATA.lag[group.group] : undefined;
+  const rows = found ? found.rows : [];
+  const traces = rows.map((row, at) => ({
+    type: "scatter", mode: "lines+markers", name: shortLabel(row.partition), x: row.points.map(([ms]) => ms),
+    y: row.points.map(([, lag]) => lag), customdata: row.points.map(([, , offset]) => offset),
+    line: { color: COLOURS[at % COLOURS.length], width: 1.5, shape: "hv" }, marker: { size: 4 },
+    hovertemplate: "lag %{y:,} at offset %{customdata:,}",
+  }));
+  const most = Math.max(0, ...rows.flatMap((row) => row.points.map(([, lag]) => lag)));
+  draw("chart-lag", traces, layout({
+    xaxis: axis({ type: "date", range: group ? rangeOfGroup(group) : rangeOfTimes().range }),
+    yaxis: axis({ title: { text: "lag by partition" }, rangemode: "tozero", ...(most < 5 ? { dtick: 1, range: [-0.2, 5] } : { tickformat: "~s" }) }),
+  }), "No lags of this group: neither its commits nor the ends of partitions are known.");
 }
 
 function factsOf(group) {

@@ -197,7 +197,9 @@ function redraw() {
   const cells = filteredCells();
   drawOverview();
   drawTraffic(cells);
+  drawTopology();
   drawLatency(cells);
+  drawSplit();
   drawErrors(cells);
   drawPercentiles();
   drawGroups();
@@ -229,6 +231,7 @@ async function start() {
   byId("theme").onclick = () => { ownTheme = theme() === "dark" ? "light" : "dark"; applyTheme(); redraw(); writeAddress(); };
   systemTheme.onchange = () => { applyTheme(); redraw(); };
   window.onhashchange = () => { if (location.hash.includes("=")) { readAddress(); applyTheme(); redraw(); } else openLinked(); };
+  window.onresize = drawTopology;
   redraw();
   openLinked();
   state.resources = String(performance.getEntriesByType("resource").length);
