@@ -75,7 +75,7 @@ def test_a_picture_has_few_nodes_and_all_links(tmp_path: Path) -> None:
     story = Story()
     for number in range(20):
         story.produce(batch(100 * (number + 1)), client_id=f"p{number}", topic=f"t{number}")
-    drawn = topology_json(collected(story, tmp_path), {})
+    drawn = topology_json(collected(story, tmp_path), [])
     assert len(drawn["producers"]) == len(drawn["topics"]) == MAX_NODES
     assert drawn["producers"][0]["name"] == "p19"
     assert sum(link["exchanges"] for link in drawn["links"]) == 20

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -17,7 +17,7 @@ from kafkawire_codegen.whole_files import ended_by_signals
 from .. import pipes
 from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
-from ..input.progress import progress
+from ..input.query_tables import QueryTables, Shown
 from ..input.sources import Known, known, readable, refuse, sources
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
 
@@ -31,13 +31,6 @@ MAX_STATEMENT: Final = 1 << 20
 
 QUIT: Final = frozenset({"exit", "quit", "\\q", ".quit", ".exit"})
 """What ends the prompt, besides the end of the input."""
-
-
-class _Shown(NamedTuple):
-    """What is shown of the captures: secrets, and keys and values of records."""
-
-    secrets: bool
-    redact: bool
 
 
 def sql(  # noqa: PLR0913 - options of the verb
@@ -99,7 +92,7 @@ def sql(  # noqa: PLR0913 - options of the verb
 
     import_arrow()
     brokers = known(port, broker, keylog, tunnels=tunnel)
-    shown = _Shown(show_secrets, redact)
+    shown = Shown(show_secrets, redact)
     refused = 0
     try:
         with (
@@ -157,60 +150,17 @@ def _form(shape: Shape | None, to: Path | None) -> Shape:
 
 @contextmanager
 def _database(
-    files: list[str], brokers: Known, shown: _Shown, *, keep: bool
+    files: list[str], brokers: Known, shown: Shown, *, keep: bool
 ) -> Iterator[tuple[Database, int]]:
     """Open a database of captures; also return the number of files that are not captures."""
-    from collections.abc import Sequence
-
-    from kafkawire.capture.multifile import Traffic
-    from kafkawire.capture.tables import read_tables
-    from kafkawire.capture.tables.redaction import redacted
-    from kafkawire.reports.reading import Reading
-    from kafkawire.reports.tables import REPORT_TABLES, read_report_tables, report_schemas
-    from kafkawire.sql import ONCE, Database, Names
+    from kafkawire.reports.tables import report_schemas
+    from kafkawire.sql import Database
 
     found, refused = sources("sql", files)
-
-    repeatable = all(isinstance(source, Path) for source in found)
-
-    def read(names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
-        reports = [name for name in names if name in REPORT_TABLES]
-        names = [name for name in names if name not in REPORT_TABLES]
-        if names and reports and not repeatable:
-            raise QueryError(ONCE)
-        if reports:
-            yield from read_reports(reports)
-        if names:
-            yield from read_messages(names, columns)
-
-    def read_reports(names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        with progress(found, drawn=not sys.stdout.isatty()) as watch:
-            traffic = Traffic(
-                found,
-                brokers.ports,
-                brokers=brokers.addresses,
-                watch=watch,
-                keylog=brokers.keylog,
-                tunnels=brokers.tunnels,
-            )
-            yield from read_report_tables(Reading(traffic, watch), names)
-
-    def read_messages(names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
-        with progress(found, drawn=not sys.stdout.isatty()) as watch:
-            for name, batch in read_tables(
-                found,
-                names,
-                ports=brokers.ports,
-                brokers=brokers.addresses,
-                secrets=shown.secrets,
-                watch=watch,
-                keylog=brokers.keylog,
-                tunnels=brokers.tunnels,
-                bodies=columns is None or "body" in columns,
-            ):
-                yield name, redacted(name, batch) if shown.redact else batch
-
-    with Database(read, repeatable=repeatable, keep=keep, others=report_schemas()) as database:
+    captures = QueryTables(found, brokers, shown)
+    with Database(
+        captures.read, repeatable=captures.repeatable, keep=keep, others=report_schemas()
+    ) as database:
         yield database, refused
 
 

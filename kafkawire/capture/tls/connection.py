@@ -15,7 +15,6 @@ from typing import Final
 from ..rows import Status
 from ..tcp.connection import Run
 from ..tcp.events import Closed, Gap
-from .alerts import clear_alert
 from .decryption import Decryption
 from .handshake import Handshake
 from .hellos import CLIENT_HELLO
@@ -69,7 +68,7 @@ class TlsConnection:
         out: list[Output] = []
         side = self._sides[event.side]
         if side.problem:
-            self._passed_through(side, event, out)
+            out += self._rows.passed_through(side, event)
         else:
             side.buffer.add(event.data)
             if not side.searching:
@@ -79,15 +78,6 @@ class TlsConnection:
         for number, each in enumerate(self._sides):
             out += self._rows.undecrypted(number, each, event)
         return joined(out)
-
-    def _passed_through(self, side: Side, run: Run, out: list[Output]) -> None:
-        """Count bytes of a side that is not decrypted; an alert that is not encrypted has a row."""
-        side.overhead += len(run.data)
-        content = clear_alert(run.data)
-        if content is not None:
-            record = Record(ALERT, b"", content)
-            side.overhead -= record.size
-            out += self._rows.alert(side, record, content, run)
 
     def close(self, event: Closed) -> list[Output]:
         """Handle the end of the connection; call it after the plaintext has ended."""

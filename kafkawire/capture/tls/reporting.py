@@ -10,8 +10,9 @@ from typing import Final
 from ..rows import Row, Status
 from ..tcp.connection import Run
 from ..tcp.events import Closed, Gap
-from .alerts import alert_text
+from .alerts import alert_text, clear_alert
 from .handshake import Handshake
+from .record_types import ALERT
 from .records import Record
 from .side import Side
 
@@ -65,6 +66,16 @@ class Reporting:
             side.overhead += record.size
             return []
         return [self.row(run.side, record.size, Status.OTHER_PROTOCOL, text, run)]
+
+    def passed_through(self, side: Side, run: Run) -> list[Row]:
+        """Count bytes of a side that is not decrypted; an alert that is not encrypted has a row."""
+        side.overhead += len(run.data)
+        content = clear_alert(run.data)
+        if content is None:
+            return []
+        record = Record(ALERT, b"", content)
+        side.overhead -= record.size
+        return self.alert(side, record, content, run)
 
     def announce(self, number: int, side: Side, run: Run) -> Row:
         """Make the row of the handshake, in front of the first plaintext. side: the client."""

@@ -15,7 +15,7 @@ from .rules.broker_errors import BROKER_ERRORS
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
 from .rules.client_errors import CLIENT_ERRORS
 from .rules.clients import MetadataStorm, OldVersions, Throttling
-from .rules.connections import ConnectionChurn, ConnectionResets
+from .rules.connections import ConnectionChurn, ConnectionResets, FailedConnections
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.membership import PollTimeouts, RebalanceStorm
 from .rules.membership_errors import MEMBERSHIP_ERRORS
@@ -29,7 +29,7 @@ from .rules.produced_records import HotPartitions, RecordClock
 from .rules.producer_errors import PRODUCER_ERRORS
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
-from .rules.tcp import FailedConnections, NetworkLatency, SmallSegments, ZeroWindows
+from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
 from .rules.tls import TlsHandshakes
 from .rules.transactions import AbortedTransactions, HangingTransactions
 

@@ -74,6 +74,17 @@ def test_a_capture_from_standard_input() -> None:
     assert output(query, "-", stdin=CAPTURE.read_bytes()) == '{"n":250}\n'
 
 
+def test_reports_of_a_stream_are_read_alone() -> None:
+    found = output("SELECT sum(requests) AS n FROM load", "-", stdin=CAPTURE.read_bytes())
+    requests = output("SELECT count(request_bytes) AS n FROM exchanges", CAPTURE)
+    assert found == requests
+    query = "SELECT count(*) FROM load, exchanges"
+    result = run("sql", query, "-", stdin=CAPTURE.read_bytes())
+    assert result.exit_code == 2
+    assert "can be read only once" in result.stderr
+    assert int(json.loads(output(query, CAPTURE, "--format", "jsonl"))["count_star()"]) > 0
+
+
 def test_files_that_are_not_captures(tmp_path: Path) -> None:
     other = tmp_path / "x.pcap"
     other.write_text("nothing")

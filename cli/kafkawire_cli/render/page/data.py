@@ -102,7 +102,7 @@ class PageData:
             "series": self._series(),
             "distributions": {kind: self._distribution(kind) for kind in KINDS},
             "load": load_json(self._load),
-            "topology": topology_json(self._topology, self._groups_of_clients()),
+            "topology": topology_json(self._topology, self._summary.clients.all),
             "groups": self._groups(),
             "lag": lag_json(self._lag),
             "slowest": self._slowest_exchanges(),
@@ -149,14 +149,6 @@ class PageData:
         until = self._summary.clients.last_ns
         rows = list(within((group_json(one, until) for one in found[:MAX_GROUPS]), MAX_BYTES))
         return {"rows": rows, "left_out": len(found) - len(rows)}
-
-    def _groups_of_clients(self) -> dict[str, list[str]]:
-        """Return the groups of clients, by client id."""
-        found: dict[str, dict[str, None]] = {}
-        for client in self._summary.clients.all:
-            for group in sorted(client.groups):
-                found.setdefault(client.client_id or client.address, {})[group] = None
-        return {client: list(groups) for client, groups in found.items()}
 
     def _slowest_exchanges(self) -> list[dict[str, Any]]:
         """Return the slowest exchanges; the fastest of them without bodies, if they are large."""

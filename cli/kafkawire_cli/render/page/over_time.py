@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkawire.reports.tables.lag import LagOverTime
 from kafkawire.reports.tables.load import OTHERS as OTHER_CLIENTS
@@ -13,6 +13,9 @@ from kafkawire.reports.topics import PRODUCED
 from kafkawire.reports.topology import Key, Link, Topology
 
 from .bodies import shown_text
+
+if TYPE_CHECKING:
+    from kafkawire.reports.client import Client
 
 MAX_CELLS: Final = 6000
 MAX_CLIENTS: Final = 12
@@ -93,12 +96,16 @@ def listed(links: dict[Key, Link], name: Callable[[Key], str]) -> dict[str, int]
     return {one: at for at, one in enumerate(largest)}
 
 
-def topology_json(topology: Topology, groups: dict[str, list[str]]) -> dict[str, Any]:
-    """Return the links between clients and topics. groups: of clients, by client id.
+def topology_json(topology: Topology, clients: Iterable[Client]) -> dict[str, Any]:
+    """Return the links between clients and topics. clients: their groups are named.
 
     Nodes that are not listed are together, under the number -1.
     """
     links = topology.links
+    groups: dict[str, dict[str, None]] = {}
+    for client in clients:
+        named = groups.setdefault(client.client_id or client.address, {})
+        named |= dict.fromkeys(sorted(client.groups))
     topics = listed(links, lambda key: str(key.topic))
     producers = listed(
         {key: link for key, link in links.items() if key.direction == PRODUCED},
@@ -111,14 +118,14 @@ def topology_json(topology: Topology, groups: dict[str, list[str]]) -> dict[str,
     drawn: dict[tuple[bool, int, int], Link] = {}
     for key, link in links.items():
         produced = key.direction == PRODUCED
-        clients = producers if produced else consumers
-        ends = clients.get(key.client, -1), topics.get(str(key.topic), -1)
+        nodes = producers if produced else consumers
+        ends = nodes.get(key.client, -1), topics.get(str(key.topic), -1)
         drawn.setdefault((produced, *ends), Link()).add(link)
     return {
         "producers": [{"name": shown_text(name), "groups": []} for name in producers],
         "topics": [{"name": shown_text(name)} for name in topics],
         "consumers": [
-            {"name": shown_text(name), "groups": list(map(shown_text, groups.get(name, [])))[:3]}
+            {"name": shown_text(name), "groups": list(map(shown_text, groups.get(name, ())))[:3]}
             for name in consumers
         ],
         "links": [
