@@ -123,10 +123,10 @@ An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.t
 
 ## Real trouble, and false alarms
 
-`fixtures/incidents` has captures of unmodified clients (librdkafka, aiokafka) in trouble at a Kafka
-4.4.0, each made on purpose: a paused broker, a paused consumer, a quota, records that take too long
-to process. A test checks that each one's rule is the first finding, about the right client, and
-that a capture of producers, groups and transactions that work has no finding at all.
+`fixtures/incidents` has captures of unmodified clients (librdkafka, aiokafka, Java) in trouble at a
+Kafka 4.4.0, each made on purpose: a paused broker, a paused consumer, a quota, records that take
+too long to process. A test checks that each one's rule is the first finding, about the right
+client, and that a capture of producers, groups and transactions that work has no finding at all.
 
 Another test runs all rules over the other captures of the repository. Findings in them, and in
 captures of other projects that are not part of it:
@@ -134,15 +134,15 @@ captures of other projects that are not part of it:
 | captures | files | critical | warning | notice |
 | --- | --- | --- | --- | --- |
 | clients at test brokers, as recorded | 52 | 0 | 31 | 4 |
-| tunnels, proxies, link types | 15 | 0 | 0 | 1 |
+| tunnels, proxies, link types | 15 | 0 | 0 | 2 |
 | TLS, read without keys | 11 | 0 | 0 | 17 |
 | brokers with ZooKeeper, started and stopped | 6 | 0 | 0 | 12 |
 | of other projects | 8 | 0 | 4 | 0 |
 
 The warnings are true: clients that use versions which Kafka 4.0 does not have, a test program that
 sends every request, valid or not (`fg-sweep-*`), one snapshot length of 200 bytes, a SyncGroup that
-failed, and a Fetch that took thirteen seconds. The notices are connections that are encrypted,
-missing packets, and brokers that shut down.
+failed, and a Fetch that took thirteen seconds. The notices are connections that are encrypted or
+were captured twice, missing packets, and brokers that shut down.
 
 One pass takes 1.2 to 1.3 times the CPU time of `kafkawire summary`. `tshark -T fields` takes 5.3
 times as much on 100 MB of varied traffic, and 3.0 times on 100 MB of short connections (`python -m

@@ -18,7 +18,7 @@ from tests.real.broker import Broker, running
 from tests.real.class_archive import with_archive
 from tests.real.java import install
 
-from . import asyncio_clients, connecting, consuming, producing
+from . import asyncio_clients, connecting, consuming, java_clients, network, producing
 from .healthy import healthy
 
 INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
@@ -46,6 +46,12 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         asyncio_clients.commit_rate_aiokafka,
         asyncio_clients.poll_timeouts_aiokafka,
         asyncio_clients.rebalance_storm_aiokafka,
+        java_clients.tiny_batches_java,
+        java_clients.commit_rate_java,
+        java_clients.expelled_members_java,
+        network.tls_handshakes,
+        network.zero_windows,
+        network.failed_connections,
         healthy,
     )
 }

@@ -35,6 +35,12 @@ WHO: Final = {
     "commit-rate-aiokafka": {"client": "receipting", "group": "billing-asyncio"},
     "poll-timeouts-aiokafka": {"client": "transcoder", "group": "billing-asyncio"},
     "rebalance-storm-aiokafka": {"group": "billing-asyncio"},
+    "tiny-batches-java": {"client": "tracker", "topic": "clicks"},
+    "commit-rate-java": {"client": "counter", "group": "visitors"},
+    "expelled-members-java": {"client": "billing-java", "group": "billing"},
+    "tls-handshakes": {"address": "127.0.0.1"},
+    "failed-connections": {"address": "127.0.0.1"},
+    "zero-windows": {"client": "thumbnailer"},
 }
 """Incident, which begins with the name of its rule -> whom the first finding is about."""
 
@@ -55,7 +61,7 @@ def test_a_broker_that_throttles_stops_reading() -> None:
 @pytest.mark.parametrize("name", WHO)
 def test_the_first_finding_is_the_incident(name: str) -> None:
     first = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"][0]
-    assert first["rule"] == name.removesuffix("-aiokafka")
+    assert first["rule"] == name.removesuffix("-aiokafka").removesuffix("-java")
     assert WHO[name].items() <= first["subject"].items()
     assert first["severity"] != "notice"
 

@@ -1,0 +1,79 @@
+"""Incidents of Kafka's own clients: the tools of Kafka 4.4.0."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from tests.real.broker import Broker
+
+from .recording import SESSION_MS, create_topic, filled, recorded
+
+PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"
+CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+STARTING_SECONDS: Final = 8
+"""How long a consumer takes to join its group."""
+
+
+def produce(broker: Broker, topic: str, records: int, per_second: int, **config: object) -> None:
+    """Produce records of 20 bytes; `_` in keys stands for `.`."""
+    broker.installation.run(
+        PRODUCER,
+        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--record-size", "20"),
+        *("--num-records", str(records), "--throughput", str(per_second)),
+        *("--command-property", *properties(config)),
+    )
+
+
+@contextmanager
+def consuming(broker: Broker, topic: str, **config: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a consumer from the beginning of a topic."""
+    options = [part for text in properties(config) for part in ("--command-property", text)]
+    arguments = "--bootstrap-server", broker.bootstrap, "--topic", topic, "--from-beginning"
+    command = broker.installation.command(CONSUMER, *arguments, *options)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        time.sleep(STARTING_SECONDS)
+        yield process
+        process.kill()
+
+
+def properties(config: dict[str, object]) -> list[str]:
+    """Write the configuration of a client."""
+    return [f"{key.replace('_', '.')}={value}" for key, value in config.items()]
+
+
+def tiny_batches_java(broker: Broker) -> None:
+    """Send each record at once."""
+    topic = create_topic(broker, "clicks")
+    with recorded("tiny-batches-java", broker):
+        produce(broker, topic, 600, 150, client_id="tracker", linger_ms=0, batch_size=0)
+
+
+def commit_rate_java(broker: Broker) -> None:
+    """Commit twenty times a second, while records come one by one."""
+    topic = create_topic(broker, "visits")
+    settings = {"client_id": "counter", "group_id": "visitors", "auto_commit_interval_ms": 50}
+    with recorded("commit-rate-java", broker), consuming(broker, topic, **settings):
+        produce(broker, topic, 300, 50, client_id="door")
+
+
+def expelled_members_java(broker: Broker) -> None:
+    """Pause a consumer for longer than its session."""
+    topic = filled(broker, "meters", 10)
+    settings = {
+        "client_id": "billing-java",
+        "group_id": "billing",
+        "session_timeout_ms": SESSION_MS,
+    }
+    with (
+        recorded("expelled-members-java", broker),
+        consuming(broker, topic, heartbeat_interval_ms=1000, **settings) as process,
+    ):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(SESSION_MS / 1000 + 4)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(6)
