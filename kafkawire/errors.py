@@ -19,6 +19,9 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |                        a record of __cluster_metadata that does not apply
     |-- FilterError(reason, text, at, length)
     |-- QueryError           an SQL statement that cannot be run
+    |-- InvalidRecordValue(reason)
+    |                        a key or value that is not of its format or schema
+    |-- UnusableSchema(reason, name, transient)
     `-- MissingPackage       a package of an extra that is not installed
 """
 
@@ -209,6 +212,37 @@ class FilterError(KafkaWireError, ValueError):
 
 class QueryError(KafkaWireError, ValueError):
     """An SQL statement cannot be run; the text says why, and points to the place."""
+
+
+class InvalidRecordValue(KafkaWireError, ValueError):
+    """The key or value of a record is not of its format or schema.
+
+    reason: what is wrong, one sentence.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class UnusableSchema(KafkaWireError, ValueError):
+    """A schema cannot be read, is invalid, or exceeds a limit.
+
+    reason: what is wrong, one sentence. name: the schema, as `schema 7` or `orders.avsc`.
+    transient: whether it may be usable later, since its registry could not be reached.
+    """
+
+    def __init__(self, reason: str, name: str = "", transient: bool = False) -> None:
+        super().__init__(reason, name, transient)
+        self.reason = reason
+        self.name = name
+        self.transient = transient
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}" if self.name else self.reason
 
 
 class MissingPackage(KafkaWireError, ImportError):

@@ -1,0 +1,26 @@
+"""Keys and values of records: decoded and encoded by schemas, or by formats without one.
+
+record --frame_of--> id, GUID --SchemaSource--> Schema --codec--> DecodedValue
+"""
+
+from .bounds import Bounds
+from .decoder import DecodedValue, ValueDecoder, ValueFormat
+from .directory import DirectorySchemas
+from .schema import Reference, Schema, SchemaKey, SchemaSource, SchemaType, Subject
+from .schema_registry import Fetch, RegistrySchemas
+
+__all__ = [
+    "Bounds",
+    "DecodedValue",
+    "DirectorySchemas",
+    "Fetch",
+    "Reference",
+    "RegistrySchemas",
+    "Schema",
+    "SchemaKey",
+    "SchemaSource",
+    "SchemaType",
+    "Subject",
+    "ValueDecoder",
+    "ValueFormat",
+]

@@ -1,0 +1,296 @@
+"""Decodes the keys and values of records: by their format, or by what they say of themselves.
+
+Law: whatever the bytes are, the result is a value or the reason why there is none; a schema is
+compiled once, and the number of those kept is bounded.
+
+    auto: header with a GUID, magic byte and id -> the schema's type
+          a schema of the topic in a directory  -> its type
+          otherwise                             -> json, string, msgpack or bytes
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from ..errors import InvalidRecordValue, UnusableSchema
+from .avro import AvroCodec
+from .bounds import DEFAULT_BOUNDS, Bounds, json_depth
+from .framing import (
+    FIRST_MESSAGE,
+    Frame,
+    Headers,
+    frame_bytes,
+    frame_of,
+    guid_frame,
+    message_indexes,
+)
+from .json_form import json_form
+from .plain import DECODERS, ENCODERS, decode_json, detected
+from .protobuf import ProtobufCodec
+from .schema import Schema, SchemaKey, SchemaSource, SchemaType, Subject
+
+
+class ValueFormat(StrEnum):
+    """Formats of keys and values; auto: what each says of itself."""
+
+    AUTO = "auto"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
+    JSON_SCHEMA = "json-schema"
+    JSON = "json"
+    MSGPACK = "msgpack"
+    STRING = "string"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    UUID = "uuid"
+    BYTES = "bytes"
+
+
+TYPES: Final = {
+    ValueFormat.AVRO: SchemaType.AVRO,
+    ValueFormat.PROTOBUF: SchemaType.PROTOBUF,
+    ValueFormat.JSON_SCHEMA: SchemaType.JSON,
+}
+"""Formats that have schemas."""
+FORMATS: Final = {kind: form.value for form, kind in TYPES.items()}
+
+
+class DecodedValue(NamedTuple):
+    """A decoded key or value.
+
+    format: how it was read. value: plain values (dict, list, str, int, bytes, datetime, ..); None
+    beside an error. error: why it cannot be decoded. schema: its id or GUID. type: the name of the
+    Avro type or Protobuf message.
+    """
+
+    format: str
+    value: object = None
+    error: str | None = None
+    schema: SchemaKey | None = None
+    type: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Make a JSON object: format, schemaId or schemaGuid, type; value, or error."""
+        made: dict[str, object] = {"format": self.format}
+        if isinstance(self.schema, int):
+            made["schemaId"] = self.schema
+        elif self.schema is not None:
+            made["schemaGuid"] = str(self.schema)
+        if self.type is not None:
+            made["type"] = self.type
+        if self.error is not None:
+            return made | {"error": self.error}
+        return made | {"value": json_form(self.value)}
+
+
+Codec = AvroCodec | ProtobufCodec | None
+"""Of a schema; None for JSON Schema, against which values are not checked."""
+
+
+class ValueDecoder:
+    """Decodes and encodes keys and values of records.
+
+    format: of all of them. sources: of schemas, the first that has one counts.
+    """
+
+    def __init__(
+        self,
+        format: ValueFormat = ValueFormat.AUTO,
+        sources: Sequence[SchemaSource] = (),
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        self.format = format
+        self._sources = sources
+        self._bounds = bounds
+        self._compiled: OrderedDict[Hashable, tuple[Schema, Codec] | UnusableSchema | None]
+        self._compiled = OrderedDict()
+
+    def decode(
+        self, data: bytes | None, subject: Subject | None, headers: Headers = ()
+    ) -> DecodedValue | None:
+        """Decode a key or value; None for null. subject: None if the topic is unknown."""
+        if data is None:
+            return None
+        if self.format is ValueFormat.AUTO:
+            return self._auto(data, subject, headers)
+        kind = TYPES.get(self.format)
+        if kind is None:
+            return _plain(self.format.value, data)
+        is_key = subject is not None and subject.is_key
+        frame = frame_of(data, headers, is_key=is_key) or guid_frame(data)
+        if frame is not None:
+            return self._framed(frame, data, subject, kind)
+        return self._raw(data, subject, kind)
+
+    def _auto(self, data: bytes, subject: Subject | None, headers: Headers) -> DecodedValue:
+        is_key = subject is not None and subject.is_key
+        frame = frame_of(data, headers, is_key=is_key)
+        if frame is not None:
+            if self._sources or frame.in_header:
+                return self._framed(frame, data, subject, None)
+            reason = "no schemas to decode it with"
+            return DecodedValue("schema", None, reason, frame.key)
+        if subject is not None and self._has_local(subject):
+            return self._raw(data, subject, None)
+        return _plain(detected(data), data)
+
+    def _has_local(self, subject: Subject) -> bool:
+        """Return whether a source has a schema of a topic without looking it up elsewhere."""
+        return any(
+            getattr(source, "is_local", False) and source.by_subject(subject) is not None
+            for source in self._sources
+        )
+
+    # -- by schema
+
+    def _framed(
+        self, frame: Frame, data: bytes, subject: Subject | None, kind: SchemaType | None
+    ) -> DecodedValue:
+        """Decode a value that names its schema. kind: None for any."""
+        name = _key_name(frame.key)
+        form = FORMATS[kind] if kind else "schema"
+        try:
+            cache_key = (frame.key, subject)
+            found = self._schema(cache_key, lambda one: one.by_key(frame.key, subject))
+            if found is None:
+                raise UnusableSchema("not found" if self._sources else "no schemas", name)
+        except UnusableSchema as error:
+            return DecodedValue(form, None, str(error), frame.key)
+        schema, codec = found
+        if kind is not None and schema.type is not kind:
+            reason = f"{name} is not {form} but {FORMATS[schema.type]}"
+            return DecodedValue(form, None, reason, frame.key)
+        start = 0 if frame.in_header else frame.at
+        decoded = self._with(codec, frame, data, start, schema)
+        if decoded.error is not None and schema.key is None and not frame.in_header:
+            bare = self._with(codec, None, data, 0, schema)  # Avro may begin as a frame does
+            return decoded if bare.error else bare
+        return decoded
+
+    def _with(
+        self, codec: Codec, frame: Frame | None, data: bytes, start: int, schema: Schema
+    ) -> DecodedValue:
+        """Decode the value that begins at a byte."""
+        form = FORMATS[schema.type]
+        key = None if frame is None else frame.key
+        name = None
+        try:
+            if isinstance(codec, ProtobufCodec):
+                indexes: tuple[int, ...] = FIRST_MESSAGE
+                if frame is not None:
+                    indexes, end = message_indexes(frame.head, frame.at)
+                    start = start if frame.in_header else end
+                name = codec.message(indexes).full_name
+                value = codec.decode(data, start, indexes)
+            elif codec is None:
+                value = self._json(data[start:])
+            else:
+                name = codec.name
+                value = codec.decode(data, start)
+        except InvalidRecordValue as error:
+            return DecodedValue(form, None, str(error), key, name)
+        return DecodedValue(form, value, None, key, name)
+
+    def _json(self, data: bytes) -> object:
+        value = decode_json(data)
+        if json_depth(value) > self._bounds.depth:
+            raise InvalidRecordValue("nested too deeply")
+        return value
+
+    def _raw(self, data: bytes, subject: Subject | None, kind: SchemaType | None) -> DecodedValue:
+        """Decode a value without a frame by the schema of its topic."""
+        form = FORMATS[kind] if kind else "schema"
+        try:
+            found = None if subject is None else self._of_subject(subject)
+        except UnusableSchema as error:
+            return DecodedValue(form, None, str(error))
+        if found is None:
+            if kind is SchemaType.JSON:
+                return _plain("json", data)._replace(format=form)
+            of = "this topic" if subject is None else subject.name
+            return DecodedValue(form, None, f"names no schema, and there is none for {of}")
+        schema, codec = found
+        if kind is not None and schema.type is not kind:
+            return DecodedValue(form, None, f"{schema.name} is {FORMATS[schema.type]}")
+        return self._with(codec, None, data, 0, schema)
+
+    def _of_subject(self, subject: Subject) -> tuple[Schema, Codec] | None:
+        return self._schema(subject, lambda source: source.by_subject(subject))
+
+    def _schema(
+        self, cache_key: Hashable, find: Callable[[SchemaSource], Schema | None]
+    ) -> tuple[Schema, Codec] | None:
+        """Find and compile a schema, once; failures that may pass are not kept."""
+        if cache_key in self._compiled:
+            known = self._compiled[cache_key]
+            self._compiled.move_to_end(cache_key)
+            if isinstance(known, UnusableSchema):
+                raise known
+            return known
+        made: tuple[Schema, Codec] | UnusableSchema | None
+        try:
+            schema = next(filter(None, map(find, self._sources)), None)
+            made = None if schema is None else (schema, _codec(schema, self._bounds))
+        except UnusableSchema as error:
+            if error.transient:
+                raise
+            made = error
+        self._compiled[cache_key] = made
+        if len(self._compiled) > self._bounds.schemas:
+            self._compiled.popitem(last=False)
+        if isinstance(made, UnusableSchema):
+            raise made
+        return made
+
+    # -- encoding
+
+    def encode(self, value: object, subject: Subject) -> bytes:
+        """Encode a value in its JSON form, framed if its schema has an id.
+
+        Raises InvalidRecordValue and UnusableSchema.
+        """
+        kind = TYPES.get(self.format)
+        if kind is None:
+            encode = ENCODERS.get(self.format.value)
+            if encode is None:
+                raise InvalidRecordValue(f"values are not encoded as {self.format.value}")
+            return encode(value)
+        found = self._of_subject(subject)
+        if found is None:
+            raise UnusableSchema("no schema", subject.name)
+        schema, codec = found
+        if schema.type is not kind:
+            raise UnusableSchema(f"is {FORMATS[schema.type]}", schema.name)
+        body = ENCODERS["json"](value) if codec is None else codec.encode(value)
+        if not isinstance(schema.key, int):
+            return body
+        indexes = FIRST_MESSAGE if isinstance(codec, ProtobufCodec) else None
+        return frame_bytes(schema.key, indexes) + body
+
+
+def _plain(form: str, data: bytes) -> DecodedValue:
+    try:
+        value = DECODERS[form](data)
+        if json_depth(value) > DEFAULT_BOUNDS.depth:
+            raise InvalidRecordValue("nested too deeply")
+    except InvalidRecordValue as error:
+        return DecodedValue(form, None, str(error))
+    return DecodedValue(form, value)
+
+
+def _key_name(key: SchemaKey) -> str:
+    return f"schema {key}"
+
+
+def _codec(schema: Schema, bounds: Bounds) -> Codec:
+    if len(schema.text) > bounds.schema_bytes:
+        raise UnusableSchema(f"more than {bounds.schema_bytes} characters", schema.name)
+    if schema.type is SchemaType.AVRO:
+        return AvroCodec(schema, bounds)
+    return ProtobufCodec(schema, bounds) if schema.type is SchemaType.PROTOBUF else None

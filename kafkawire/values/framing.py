@@ -1,0 +1,114 @@
+"""Reads and writes what serialisers put in front of a value, or in a header: the schema's id.
+
+    00 | id, 4 bytes                      | Protobuf: message indexes | value     (magic byte 0)
+    header __value_schema_id: 01 | GUID, 16 bytes | Protobuf: message indexes      (magic byte 1)
+
+Source: Confluent, "Formats, Serializers, and Deserializers: Wire Format".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from ..errors import InvalidRecordValue
+from .schema import SchemaKey
+
+MAGIC_ID: Final = 0
+MAGIC_GUID: Final = 1
+ID_END: Final = 5
+GUID_END: Final = 17
+MAX_INDEXES: Final = 32
+"""Nested messages of a message index; .proto files nest up to this deep."""
+MAX_VARINT: Final = 5
+FIRST_MESSAGE: Final = (0,)
+
+KEY_HEADER: Final = "__key_schema_id"
+VALUE_HEADER: Final = "__value_schema_id"
+
+Headers = Iterable[tuple[str, bytes | None]]
+
+
+class Frame(NamedTuple):
+    """The schema that a value names. head: the bytes from which message indexes are read.
+
+    at: where what follows the id begins in `head`. in_header: whether `head` is a header, and the
+    value has nothing in front.
+    """
+
+    key: SchemaKey
+    head: bytes
+    at: int
+    in_header: bool = False
+
+
+def frame_of(data: bytes, headers: Headers = (), *, is_key: bool = False) -> Frame | None:
+    """Find the schema that a value names; None if it names none.
+
+    An id of 0 is none: registries count from 1.
+    """
+    name = KEY_HEADER if is_key else VALUE_HEADER
+    for key, value in headers:
+        if key == name and value is not None and len(value) >= GUID_END and value[0] == MAGIC_GUID:
+            return Frame(UUID(bytes=value[1:GUID_END]), value, GUID_END, True)
+    if len(data) < ID_END:
+        return None
+    if data[0] == MAGIC_ID and any(data[1:ID_END]):
+        return Frame(int.from_bytes(data[1:ID_END], "big"), data, ID_END)
+    return None
+
+
+def guid_frame(data: bytes) -> Frame | None:
+    """Read a GUID in front of a value, as serialisers may write it instead of a header."""
+    if len(data) < GUID_END or data[0] != MAGIC_GUID:
+        return None
+    return Frame(UUID(bytes=data[1:GUID_END]), data, GUID_END)
+
+
+def message_indexes(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    """Read message indexes, zigzag varints after their count; return them and where they end.
+
+    A count of 0 stands for the first message. Raises InvalidRecordValue.
+    """
+    count, at = _varint(data, at)
+    if not 0 <= count <= MAX_INDEXES:
+        raise InvalidRecordValue(f"{count} message indexes")
+    indexes = []
+    for _ in range(count):
+        index, at = _varint(data, at)
+        if index < 0:
+            raise InvalidRecordValue(f"message index {index}")
+        indexes.append(index)
+    return tuple(indexes) or FIRST_MESSAGE, at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for n in range(MAX_VARINT):
+        if at + n >= len(data):
+            raise InvalidRecordValue("the value ends in its message indexes")
+        byte = data[at + n]
+        number |= (byte & 0x7F) << 7 * n
+        if byte < 0x80:
+            return number >> 1 ^ -(number & 1), at + n + 1
+    raise InvalidRecordValue("a message index of more than 5 bytes")
+
+
+def frame_bytes(key: int, indexes: tuple[int, ...] | None = None) -> bytes:
+    """Write the id of a schema, and message indexes for Protobuf."""
+    head = bytes([MAGIC_ID]) + key.to_bytes(4, "big")
+    if indexes is None:
+        return head
+    if indexes == FIRST_MESSAGE:
+        return head + b"\0"
+    return head + b"".join(map(_zigzag, (len(indexes), *indexes)))
+
+
+def _zigzag(number: int) -> bytes:
+    number <<= 1
+    pieces = []
+    while number >= 0x80:
+        pieces.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*pieces, number])

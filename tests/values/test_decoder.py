@@ -1,0 +1,188 @@
+"""The decoder: formats, what values say of themselves, schemas of a directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkawire.errors import InvalidRecordValue, UnusableSchema
+from kafkawire.values import Bounds, DirectorySchemas, Subject, ValueDecoder, ValueFormat
+from kafkawire.values.framing import frame_bytes, message_indexes
+from tests.fuzzing import examples
+
+ORDERS = Subject("orders")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Schemas of a topic, of an id, and of a message with an import."""
+    record = {
+        "type": "record",
+        "name": "Order",
+        "fields": [{"name": "to", "type": ["null", "acme.Address"]}, {"name": "n", "type": "long"}],
+    }
+    address = {
+        "type": "record",
+        "name": "Address",
+        "namespace": "acme",
+        "fields": [{"name": "zip", "type": "int"}],
+    }
+    (tmp_path / "orders.avsc").write_text(json.dumps(record))
+    (tmp_path / "orders-key.avsc").write_text('"string"')
+    (tmp_path / "acme.Address.avsc").write_text(json.dumps(address))
+    (tmp_path / "7.avsc").write_text('"long"')
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "money.proto").write_text("message Money { optional int64 units = 1; }")
+    (tmp_path / "sales-value.proto").write_text(
+        'import "common/money.proto"; message Unused {} message Sale { optional Money price = 1; }'
+    )
+    return tmp_path
+
+
+def decoded(form: str, data: bytes, *sources: Any, subject: Subject | None = ORDERS) -> Any:
+    found = ValueDecoder(ValueFormat(form), sources).decode(data, subject)
+    assert found is not None
+    return found.to_json()
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "value"),
+    [
+        ("int16", b"\xff\xfe", -2),
+        ("int32", b"\0\0\1\0", 256),
+        ("int64", bytes(7) + b"\x2a", 42),
+        ("float32", b"\x3f\xc0\0\0", 1.5),
+        ("float64", b"\x7f\xf8" + bytes(6), "NaN"),
+        ("string", "ü".encode(), "ü"),
+        ("uuid", str(UUID(int=5)).encode(), str(UUID(int=5))),
+        ("uuid", UUID(int=5).bytes, str(UUID(int=5))),
+        ("json", b"[1, null]", [1, None]),
+        ("msgpack", msgpack.packb({1: [b"\xff", "a"]}), {"1": [{"hex": "ff"}, "a"]}),
+        ("bytes", b"\0\xff", {"hex": "00ff"}),
+    ],
+)
+def test_formats_without_schemas(form: str, data: bytes, value: object) -> None:
+    assert decoded(form, data) == {"format": form, "value": value}
+    if form != "bytes":
+        it = ValueDecoder(ValueFormat(form))
+        assert decoded(form, it.encode(value, ORDERS))["value"] == value or form == "msgpack"
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "reason"),
+    [
+        ("int64", b"\0", "1 bytes, not 8"),
+        ("string", b"a\xff", "not UTF-8 (at byte 1)"),
+        ("uuid", b"x", "not a UUID"),
+        ("json", b"{", "invalid JSON"),
+        ("json", b"NaN", "invalid JSON"),
+        ("json", b"[" * 100_000, "nested too deeply"),
+        ("json", b"[" * 100 + b"]" * 100, "nested too deeply"),
+        ("msgpack", b"\xdd\xff\xff\xff\xff", "invalid MessagePack"),
+        ("msgpack", b"\x91" * 100_000, "invalid MessagePack"),
+        ("msgpack", b"\x91" * 100 + b"\0", "nested too deeply"),
+        ("avro", b"\0\0\0\0\7\2", "schema 7: no schemas"),
+        ("avro", b"\2", "there is none for orders-value"),
+        ("protobuf", b"\0\0\0\0\7\2", "schema 7: no schemas"),
+        ("auto", b"\0\0\0\0\7\2", "no schemas to decode it with"),
+    ],
+)
+def test_what_cannot_be_decoded_says_why(form: str, data: bytes, reason: str) -> None:
+    found = decoded(form, data)
+    assert "value" not in found
+    assert reason in found["error"]
+
+
+@pytest.mark.parametrize(
+    ("data", "form"),
+    [
+        (b'{"a": 1}', "json"),
+        (b"12", "json"),
+        (b"{a", "string"),
+        (b"caf\xc3\xa9\n", "string"),
+        (b"", "string"),
+        (msgpack.packb({"a": 1}), "msgpack"),
+        (b"\0\xff", "bytes"),
+        (bytes(8), "bytes"),
+    ],
+)
+def test_detection_without_schemas(data: bytes, form: str) -> None:
+    found = decoded("auto", data)
+    assert found["format"] == form
+    assert "error" not in found
+
+
+def test_null_is_not_decoded() -> None:
+    assert ValueDecoder().decode(None, ORDERS) is None
+
+
+def test_a_directory(directory: Path) -> None:
+    source = DirectorySchemas(directory)
+    order = b"\x02\x0a\x54"
+    wanted = {"to": {"zip": 5}, "n": 42}
+    assert decoded("auto", order, source)["value"] == wanted
+    assert decoded("avro", order, source)["type"] == "Order"
+    assert decoded("auto", b"\0\0\0\0\7\x54", source) == {
+        "format": "avro",
+        "schemaId": 7,
+        "value": 42,
+    }
+    framed = decoded("auto", b"\0\0\0\0\x09" + order, source)
+    assert (framed["schemaId"], framed["value"]) == (9, wanted)
+    key = decoded("avro", b"\x02a", source, subject=Subject("orders", True))
+    assert key["value"] == "a"
+    sale = decoded("protobuf", b"\0\0\0\0\1\2\2\x0a\2\x08\7", source, subject=Subject("sales"))
+    assert (sale["type"], sale["value"]) == ("Sale", {"price": {"units": 7}})
+    assert decoded("auto", b'"x"', source, subject=Subject("other"))["format"] == "json"
+    mismatch = decoded("protobuf", order, source)
+    assert mismatch["error"] == "orders.avsc is avro"
+
+
+def test_an_avro_value_that_begins_as_a_frame_does(directory: Path) -> None:
+    """A null, and a long of 5 bytes."""
+    data = b"\0" + b"\x82\x82\x82\x82\x01"
+    found = decoded("auto", data, DirectorySchemas(directory))
+    assert found["value"] == {"to": None, "n": 136_331_393}
+
+
+def test_directories_that_cannot_be_used(directory: Path) -> None:
+    (directory / "big.avsc").write_text(" " * 100)
+    small = DirectorySchemas(directory, Bounds(schema_bytes=50))
+    assert "more than 50 bytes" in decoded("avro", b"\0", small, subject=Subject("big"))["error"]
+    few = DirectorySchemas(directory, Bounds(references=0))
+    assert "more than 0 references" in decoded("avro", b"\0", few)["error"]
+    (directory / "orders.proto").write_text("")
+    with pytest.raises(UnusableSchema, match=r"orders\.avsc and orders\.proto"):
+        DirectorySchemas(directory)
+    with pytest.raises(OSError, match="missing"):
+        DirectorySchemas(directory / "missing")
+
+
+@given(st.integers(1, 2**32 - 1), st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5))
+def test_frames_round_trip(key: int, indexes: list[int]) -> None:
+    data = frame_bytes(key, tuple(indexes))
+    assert int.from_bytes(data[1:5], "big") == key
+    assert message_indexes(data, 5) == (tuple(indexes), len(data))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x02", b"\x80" * 9, b"\x7e", b"\x01", b"\x02\x01"])
+def test_invalid_message_indexes(data: bytes) -> None:
+    with pytest.raises(InvalidRecordValue):
+        message_indexes(data, 0)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=examples(150))
+@given(st.sampled_from(list(ValueFormat)), st.binary(max_size=40), st.booleans())
+def test_any_bytes_become_json(form: ValueFormat, data: bytes, in_header: bool) -> None:
+    headers = [("__value_schema_id", data)] if in_header else []
+    found = ValueDecoder(form).decode(data, ORDERS, headers)
+    assert found is not None
+    json.dumps(found.to_json(), allow_nan=False)
