@@ -28,7 +28,7 @@ from .framing import (
     message_indexes,
 )
 from .json_form import json_form
-from .plain import DECODERS, ENCODERS, decode_json, detected
+from .plain import DECODERS, ENCODERS, decode_json, decode_string, detected
 from .protobuf import ProtobufCodec
 from .schema import Schema, SchemaKey, SchemaSource, SchemaType, Subject
 
@@ -58,6 +58,7 @@ TYPES: Final = {
     ValueFormat.JSON_SCHEMA: SchemaType.JSON,
 }
 """Formats that have schemas."""
+TEXTS: Final = frozenset({ValueFormat.STRING, ValueFormat.UUID})
 FORMATS: Final = {kind: form.value for form, kind in TYPES.items()}
 
 
@@ -249,6 +250,19 @@ class ValueDecoder:
         return made
 
     # -- encoding
+
+    @property
+    def can_encode(self) -> bool:
+        """Whether values can be encoded in this format."""
+        return self.format in TYPES or self.format.value in ENCODERS
+
+    def encode_text(self, text: bytes, subject: Subject) -> bytes:
+        """Encode JSON; in formats of text, the text itself.
+
+        Raises InvalidRecordValue and UnusableSchema.
+        """
+        value = decode_string(text) if self.format in TEXTS else decode_json(text)
+        return self.encode(value, subject)
 
     def encode(self, value: object, subject: Subject) -> bytes:
         """Encode a value in its JSON form, framed if its schema has an id.

@@ -22,6 +22,8 @@ from . import contents
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import ConsumerRecord
+    from kafkawire.values import DecodedValue
+    from kafkawire.values.record_values import RecordValues
 
 MILLISECONDS: Final = 1000
 Write = Callable[["ConsumerRecord"], bytes]
@@ -47,39 +49,43 @@ PIECE: Final = re.compile(r"%(.?)|\\(x[0-9a-fA-F]{2}|.?)|([^%\\]+)", re.DOTALL)
 ESCAPES: Final = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\"}
 
 
-def writer(form: str, topics: list[str]) -> Write:
+def writer(form: str, topics: list[str], values: RecordValues | None = None) -> Write:
     """Return a function that formats a record; a usage error for an invalid format.
 
-    topics: for the width of a column.
+    topics: for the width of a column. values: what decodes keys and values; JSON has these beside
+    the bytes, lines in place of them.
     """
     terminal = sys.stdout.isatty()
     if form == "json":
-        return _json
+        return lambda record: _json(record, values)
     if form == "value":
-        form = "%s\\n"
+        form = "%s\\n" if values is None or values.values is None else "%v\\n"
     if form == "table":
         width = max(map(len, topics)) + 4
-        return lambda record: _line(record, width).encode(errors="backslashreplace")
+        return lambda record: _line(record, width, values).encode(errors="backslashreplace")
     if "%" not in form:
         raise typer.BadParameter(
             f"{form!r}: expected table, json, value, or a template with %s", param_hint="--format"
         )
-    pieces = _template(form)
+    pieces = _template(form, values)
     if terminal:
         return lambda record: _lines(b"".join(piece(record) for piece in pieces)).encode()
     return lambda record: b"".join(piece(record) for piece in pieces)
 
 
-def _template(text: str) -> list[Write]:
+def _template(text: str, values: RecordValues | None) -> list[Write]:
     """Parse a template into functions that return its pieces."""
+    fields = dict(FIELDS)
+    if values is not None and values.values is not None:
+        fields["v"] = lambda record: _decoded_value(record, values)
     pieces: list[Write] = []
     for match in PIECE.finditer(text):
         letter, escape, plain = match.groups()
-        if letter in FIELDS:
-            pieces.append(FIELDS[letter])
+        if letter in fields:
+            pieces.append(fields[letter])
             continue
         if letter is not None or (escape is not None and escape[:1] not in (*ESCAPES, "x")):
-            known = ", ".join(f"%{each}" for each in FIELDS)
+            known = ", ".join(f"%{each}" for each in fields)
             raise typer.BadParameter(
                 f"{match[0]!r} at {match.start()}: expected one of {known}, or \\n, \\r, \\t, "
                 "\\0, \\xHH, \\\\",
@@ -93,7 +99,23 @@ def _template(text: str) -> list[Write]:
     return pieces
 
 
-def _json(record: ConsumerRecord) -> bytes:
+def _decoded_value(record: ConsumerRecord, values: RecordValues) -> bytes:
+    """Write a decoded value as JSON; null for null; an object with the error if there is one."""
+    return _decoded_text(values.value(record.topic, record.value, record.headers)).encode()
+
+
+def _decoded_text(decoded: DecodedValue | None) -> str:
+    if decoded is None:
+        return "null"
+    made = decoded.to_json()
+    shown = {"error": decoded.error} if decoded.error is not None else made["value"]
+    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+
+
+def _json(record: ConsumerRecord, values: RecordValues | None) -> bytes:
+    decoded = {}
+    if values is not None:
+        decoded = values.members(record.topic, record.key, record.value, record.headers)
     fields = {
         "topic": record.topic,
         "partition": record.partition,
@@ -106,18 +128,24 @@ def _json(record: ConsumerRecord) -> bytes:
             {"key": key, "value": contents.form(value, redact=False)} | contents.key_bytes(key)
             for key, value in record.headers
         ],
-    }
+    } | decoded
     return json.dumps(fields).encode() + b"\n"
 
 
-def _line(record: ConsumerRecord, width: int) -> str:
+def _line(record: ConsumerRecord, width: int, values: RecordValues | None) -> str:
     partition = f"{record.topic}-{record.partition}"
     headers = " ".join(
         f"{printable(contents.header_name(key))}={_text(value)}" for key, value in record.headers
     )
     prefix = f"{partition:{width}} {record.offset:>8} {_time(record.timestamp):24}"
     key = "-" if record.key is None else _text(record.key)
-    return f"{printable(prefix)}  {key}  {_text(record.value)}  {headers}".rstrip() + "\n"
+    value = _text(record.value)
+    if values is not None and record.value is not None and values.values is not None:
+        decoded = values.value(record.topic, record.value, record.headers)
+        value = printable(_decoded_text(decoded))
+    if values is not None and record.key is not None and values.keys is not None:
+        key = printable(_decoded_text(values.key(record.topic, record.key, record.headers)))
+    return f"{printable(prefix)}  {key}  {value}  {headers}".rstrip() + "\n"
 
 
 def _time(timestamp: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -19,10 +20,13 @@ from .messages import shortened
 
 if TYPE_CHECKING:
     from kafkawire.log import BatchRow, LogFile, LogPart, RecordRow, Row
+    from kafkawire.values.record_values import RecordValues
 
 ROWS_AT_ONCE: Final = 8192
 BYTES_AT_ONCE: Final = 1 << 25
 """Rows, and bytes of keys and values, per Parquet row group."""
+
+NOTHING_DECODED: Final[Mapping[str, Any]] = {}
 
 LATEST_MAGIC: Final = 2
 
@@ -61,12 +65,15 @@ class Sink(Protocol):
 class JsonLines:
     """Writes one line of JSON per row."""
 
-    def __init__(self, out: IO[str], secrets: bool = False) -> None:
+    def __init__(
+        self, out: IO[str], secrets: bool = False, values: RecordValues | None = None
+    ) -> None:
         self._out = out
         self._secrets = secrets
+        self._values = values
 
     def add(self, file: LogFile, row: Row) -> None:
-        made = json_row(file, row, self._secrets)
+        made = json_row(file, row, self._secrets) | _decoded(file, row, self._values)
         self._out.write(json.dumps(made, separators=(",", ":"), allow_nan=False) + "\n")
 
     def close(self) -> None:
@@ -76,9 +83,12 @@ class JsonLines:
 class Table:
     """Writes a table of text per file."""
 
-    def __init__(self, out: IO[str], secrets: bool = False) -> None:
+    def __init__(
+        self, out: IO[str], secrets: bool = False, values: RecordValues | None = None
+    ) -> None:
         self._out = out
         self._secrets = secrets
+        self._values = values
         self._file: Path | None = None
 
     def add(self, file: LogFile, row: Row) -> None:
@@ -86,7 +96,8 @@ class Table:
             blank = "" if self._file is None else "\n"
             self._file = file.path
             self._out.write(f"{blank}{printable(str(file.path))}  {file.kind}\n{heading(row)}\n")
-        self._out.write(printable(line(row, self._secrets)) + "\n")
+        decoded = _decoded(file, row, self._values)
+        self._out.write(printable(line(row, self._secrets, decoded)) + "\n")
 
     def close(self) -> None:
         self._out.flush()
@@ -171,6 +182,17 @@ def json_row(file: LogFile, row: Row, secrets: bool = False) -> dict[str, Any]:
     return fields
 
 
+def _decoded(file: LogFile, row: Row, values: RecordValues | None) -> dict[str, Any]:
+    """Return keyDecoded and valueDecoded of a record of a user's topic."""
+    from kafkawire.log import RecordRow
+
+    if values is None or not isinstance(row, RecordRow) or row.decoded is not None:
+        return {}
+    if row.control is not None or file.log is not None:
+        return {}
+    return values.members(file.topic, row.key, row.value, row.headers)
+
+
 def content(data: bytes | None, part: LogPart | None, secrets: bool) -> Any:
     """Return a key or value as JSON: decoded if it is a known message."""
     return form(data, redact=False) if part is None else part.to_json(secrets=secrets)
@@ -198,14 +220,14 @@ def width(name: str) -> int:
     return max(12, len(name)) if name not in ("entry", "line") else 8
 
 
-def line(row: Row, secrets: bool = False) -> str:
-    """Format a row as one line of the table."""
+def line(row: Row, secrets: bool = False, decoded: Mapping[str, Any] = NOTHING_DECODED) -> str:
+    """Format a row as one line of the table; decoded: the members that JSON has."""
     from kafkawire.log import BatchRow, RecordRow
 
     if isinstance(row, BatchRow):
         return batch_line(row)
     if isinstance(row, RecordRow):
-        return record_line(row, secrets)
+        return record_line(row, secrets, decoded)
     return "  ".join(f"{value!s:>{width(name)}}" for name, value in row._asdict().items())
 
 
@@ -237,7 +259,9 @@ def batch_line(row: BatchRow) -> str:
     ).rstrip()
 
 
-def record_line(row: RecordRow, secrets: bool = False) -> str:
+def record_line(
+    row: RecordRow, secrets: bool = False, decoded: Mapping[str, Any] = NOTHING_DECODED
+) -> str:
     """Format a record as one line; `!` marks a batch with an invalid checksum."""
     producer = ""
     if row.producer_id >= 0:
@@ -250,8 +274,8 @@ def record_line(row: RecordRow, secrets: bool = False) -> str:
         f"{time_text(row.timestamp):23} {row.compression:6} {producer:>14}",
         "txn" if row.transactional else "",
         row.control or "",
-        "" if hidden else f"{brief(row.key, key, secrets)} ->",
-        brief(row.value, value, secrets),
+        "" if hidden else f"{_brief_decoded(decoded, 'keyDecoded', row.key, key, secrets)} ->",
+        _brief_decoded(decoded, "valueDecoded", row.value, value, secrets),
         " ".join(f"{header_name(name)}={brief(data, None, secrets)}" for name, data in row.headers),
     ]
     return " ".join(cell for cell in cells if cell)
@@ -266,6 +290,17 @@ def brief(data: bytes | None, part: LogPart | None, secrets: bool) -> str:
     fields = part.to_json(secrets=secrets)
     text = json.dumps(fields.get("message", fields), ensure_ascii=False)
     return shortened(f"{part.name or ''}{text}")
+
+
+def _brief_decoded(
+    decoded: Mapping[str, Any], name: str, data: bytes | None, part: LogPart | None, secrets: bool
+) -> str:
+    """Format a key or value briefly, decoded if it was."""
+    if name not in decoded:
+        return brief(data, part, secrets)
+    made = decoded[name]
+    shown = made["value"] if "value" in made else {"error": made["error"]}
+    return shortened(json.dumps(shown, ensure_ascii=False))
 
 
 def _plain(shown: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ from kafkawire.display import printable, time_text
 from .message_table.lines import is_kafkas, latency
 
 if TYPE_CHECKING:
+    from kafkawire.capture.jsonl.records import DecodedText
+
     from ..input.inputs import Entry, InputError
 
 
@@ -47,12 +49,13 @@ class View(NamedTuple):
     """What is shown of a message.
 
     secrets: see `kafkawire.protocol.secrets`. records: the content of records. redact: sizes and
-    hashes in place of keys and values.
+    hashes in place of keys and values. decoded: writes these decoded, too.
     """
 
     secrets: bool = False
     records: bool = False
     redact: bool = False
+    decoded: DecodedText | None = None
 
 
 def body(entry: Entry, view: View) -> Any:
@@ -84,7 +87,9 @@ def records(entry: Entry, view: View) -> list[dict[str, Any]]:
     if row.message is None or row.body_version is None:
         return []
     found = records_fields(row.message, row.body_version)
-    return [json.loads(records_json(place, view.redact, view.secrets)) for place in found]
+    return [
+        json.loads(records_json(place, view.redact, view.secrets, view.decoded)) for place in found
+    ]
 
 
 def embedded(entry: Entry, view: View) -> dict[str, Any]:

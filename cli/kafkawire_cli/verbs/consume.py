@@ -16,6 +16,7 @@ import typer
 
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
+from ..input.values import NO_VALUES, ValueOptions, record_values
 from ..live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
 from ..live.reader import Reader, Until
 from ..render.consumed_records import FORMATS, writer
@@ -81,15 +82,17 @@ def consume(  # noqa: PLR0913 - options of the verb
             "-f",
             metavar=FORMATS,
             help="Output format. TEMPLATE has %k key, %s value, %h headers, %t topic, %p partition,"
-            " %o offset, %T timestamp, %K and %S sizes.",
+            " %o offset, %T timestamp, %K and %S sizes, %v value decoded by --values.",
         ),
     ] = "table",
+    decoding: ValueOptions = NO_VALUES,
 ) -> None:
     """Print the records of topics as they arrive.
 
     \b
     kafkawire consume orders -b localhost:9092
     kafkawire consume orders payments --group audit -o latest -f json | jq .value
+    kafkawire consume orders --values avro --registry-url http://localhost:8081 -f json
     kafkawire consume orders -o 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
     kafkawire consume orders -p 0 -o -10 -e -f '%p:%o %k=%s\\n'
 
@@ -107,7 +110,7 @@ def consume(  # noqa: PLR0913 - options of the verb
     )
     config = client.values
     _check("group.id" in config, begin, end, to_end, partitions)
-    write = writer(form, names)
+    write = writer(form, names, record_values(decoding))
 
     async def work() -> None:
         consumer = Consumer(config)  # validates the settings before any request

@@ -13,7 +13,7 @@ from kafkawire.display import plural
 from .. import pipes
 from ..input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
-from ..input.inputs import Format, InputError
+from ..input.inputs import Format, InputError, MissingOption
 from ..input.names import (
     complete_api,
     complete_captured,
@@ -29,6 +29,7 @@ from ..input.options import (
 )
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
+from ..input.values import NO_VALUES, ValueOptions, record_values
 from ..parallel.jobs import decoded, records_process, table_batches
 from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ..render.bodies import message_of_bodies
@@ -79,6 +80,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     records: Annotated[
         bool, typer.Option("--records", help="Show the records, not only their number.")
     ] = False,
+    decoding: ValueOptions = NO_VALUES,
     redact: Annotated[
         bool,
         typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
@@ -144,6 +146,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     kafkawire decode *.pcapng.gz --format jsonl --filter 'api == Fetch and error != NONE'
     tcpdump -i any -w - port 9092 | kafkawire decode -
     kafkawire decode 0000001f0019... --format tree
+    kafkawire decode trace.pcap --records --values auto --registry-url http://localhost:8081
     kafkawire decode body.bin --api Metadata --version 12 --direction response
     kafkawire decode trace.pcap --registry mine.messages
     kafkawire decode trace*.pcap --table records -o records.parquet
@@ -154,7 +157,9 @@ def decode(  # noqa: PLR0913 - options of the verb
     usage error.
     """
     pipes.keep_memory()
-    view = View(secrets=show_secrets, records=records, redact=redact)
+    _check_values(decoding, records=records, redact=redact)
+    values = record_values(decoding)
+    view = View(show_secrets, records, redact, None if values is None else values.members_text)
     messages_of = None if package is None else registry(package)
     brokers = known(port, broker, keylog, package, tunnel)
     where = parse_filter(wanted, package)
@@ -188,6 +193,16 @@ def decode(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2)
     if strict and not messages.clean:
         raise typer.Exit(1)
+
+
+def _check_values(decoding: ValueOptions, *, records: bool, redact: bool) -> None:
+    """Refuse options of values without records that show them."""
+    if decoding.first is None:
+        return
+    if redact:
+        raise typer.BadParameter("not allowed with --redact", param_hint=decoding.first)
+    if not records:
+        raise MissingOption(f"required by {decoding.first}", param_hint="--records")
 
 
 def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> Style:

@@ -20,11 +20,13 @@ from kafkawire_codegen.whole_files import whole_file, whole_files
 
 from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT
+from ..input.values import NO_VALUES, ValueOptions, record_values
 from ..pipes import stop_at_closed_pipe
 from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
 
 if TYPE_CHECKING:
     from kafkawire.log import Finding, InternalLog, LogFile, Row
+    from kafkawire.values.record_values import RecordValues
 
 
 class Decoder(StrEnum):
@@ -62,6 +64,7 @@ def log(
     decoder: Annotated[
         Decoder, typer.Option(help="Decoder of keys and values; auto: by directory name.")
     ] = Decoder.AUTO,
+    decoding: ValueOptions = NO_VALUES,
     no_verify: Annotated[
         bool,
         typer.Option("--no-verify", help="Do not verify checksums, offsets, order and indexes."),
@@ -77,6 +80,7 @@ def log(
     kafkawire log /var/lib/kafka/orders-0/00000000000000000000.log
     kafkawire log __consumer_offsets-12 --format jsonl | jq 'select(.value == null).key.message'
     kafkawire log /var/lib/kafka --format parquet --out dump.parquet
+    kafkawire log orders-0 --values avro --value-schemas schemas
     kafkawire log copied.log --decoder transactions
     kafkawire log /var/lib/kafka/orders-0 --batches
 
@@ -86,13 +90,17 @@ def log(
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
         raise MissingOption("required for --format parquet", param_hint="--out")
+    values = record_values(decoding)
+    if values is not None and (batches or form is Shape.PARQUET):
+        where = "--batches" if batches else "--format parquet"
+        raise typer.BadParameter(f"not allowed with {where}", param_hint=decoding.first)
     try:
         with stop_at_closed_pipe():
             files = list(_files(given))
             if batches:
                 files = _with_batches(files)
             read = _headers(not no_verify) if batches else _rows(decoder, not no_verify)
-            faults = _show(files, _Output(form, out, show_secrets, batches), read)
+            faults = _show(files, _Output(form, out, show_secrets, batches, values), read)
     except (InputError, OSError) as error:  # such as an unreadable directory or a full disk
         typer.echo(printable(f"kafkawire log: {error}"), err=True)
         raise typer.Exit(2) from None
@@ -101,12 +109,16 @@ def log(
 
 
 class _Output(NamedTuple):
-    """Output format, path (None: standard output), whether secrets are shown, and what rows are."""
+    """Output format, path (None: standard output), whether secrets are shown, and what rows are.
+
+    values: what decodes keys and values of records.
+    """
 
     form: Shape
     path: Path | None
     secrets: bool
     batches: bool
+    values: RecordValues | None
 
 
 Read = Callable[["LogFile"], Iterator["Row | Finding"]]
@@ -187,7 +199,7 @@ def _log(decoder: Decoder, file: LogFile) -> InternalLog | None:
 
 def _sink(to: _Output, files: list[LogFile], stack: ExitStack) -> Sink:
     """Open the output. stack: what completes its files at the end, or removes them."""
-    form, out, secrets, batches = to
+    form, out, secrets, batches, values = to
     try:
         if form is Shape.PARQUET:
             assert out is not None  # validated with the options
@@ -200,7 +212,8 @@ def _sink(to: _Output, files: list[LogFile], stack: ExitStack) -> Sink:
             stream = stack.enter_context(place.open("w", encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from None
-    return JsonLines(stream, secrets) if form is Shape.JSONL else Table(stream, secrets)
+    sink = JsonLines if form is Shape.JSONL else Table
+    return sink(stream, secrets, values)
 
 
 def _kinds(files: list[LogFile], batches: bool) -> set[type[Row]]:

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
 import typer
 
 from kafkawire.display import printable
+from kafkawire.errors import InvalidRecordValue, UnusableSchema
 
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
+from ..input.values import NO_ENCODING, EncodingOptions, RecordEncoders, record_encoders
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
@@ -35,22 +37,24 @@ MAX_LINE: Final = 1 << 27
 class LineFormat(NamedTuple):
     """The format of a line: the separator after its key, and the text that stands for null.
 
-    headers: those of each record.
+    headers: those of each record. encoders: of keys and values; None leaves these as they are.
     """
 
     separator: bytes | None
     null: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+    encoders: RecordEncoders | None = None
 
     def record(self, line: bytes) -> tuple[bytes | None, bytes | None]:
-        """Split a line into key and value."""
+        """Split a line into key and value; InvalidRecordValue or UnusableSchema if not encoded."""
         key: bytes | None = None
         if self.separator is not None and self.separator in line:
             key, _, line = line.partition(self.separator)
-        return key, None if line == self.null else line
+        value = None if line == self.null else line
+        return (key, value) if self.encoders is None else self.encoders.record(key, value)
 
 
-def produce(
+def produce(  # noqa: PLR0913 - options of the verb
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic to send to.")],
     cluster: ClusterOptions = NO_OPTIONS,
     source: Annotated[
@@ -76,6 +80,7 @@ def produce(
             "--header", "-H", metavar="NAME=VALUE", help="Header of each record; repeatable."
         ),
     ] = None,
+    encoding: EncodingOptions = NO_ENCODING,
     null: Annotated[
         str | None,
         typer.Option("--null", metavar="TEXT", help="Send this value as null (a tombstone)."),
@@ -88,6 +93,7 @@ def produce(
 
     \b
     echo 'alice:apples' | kafkawire produce orders -b localhost:9092 -K :
+    kafkawire produce orders --values avro --registry-url http://localhost:8081 < orders.jsonl
     kafkawire produce orders -H source=import -i lines.txt -X compression.type=zstd -X acks=1
 
     Prints the number of delivered and failed records. Exit code 1: a record was not delivered, or
@@ -98,7 +104,8 @@ def produce(
 
     if key_separator == "":
         raise typer.BadParameter("must not be empty", param_hint="--key-separator")
-    line_format = LineFormat(_bytes(key_separator), _bytes(null), _headers(header or []))
+    encoders = record_encoders(encoding, topic)
+    line_format = LineFormat(_bytes(key_separator), _bytes(null), _headers(header or []), encoders)
     client = live.configuration(cluster, PRODUCER_KEYS)
     report = DeliveryReport(verbose)
 
@@ -167,7 +174,7 @@ class DeliveryReport:
         line = self.delivered + self.failed + 1
         try:
             metadata = await asyncio.shield(self._pending[0])
-        except ClientError as error:
+        except (ClientError, InvalidRecordValue, UnusableSchema) as error:
             self.failed += 1
             typer.echo(printable(f"line {line}: {error}"), err=True)
         else:
@@ -195,7 +202,14 @@ async def _send(
 ) -> None:
     """Send lines with bounded memory. Stop reading after an error that would affect every line."""
     async for line in _lines(source):
-        key, value = line_format.record(line)
+        try:
+            key, value = line_format.record(line)
+        except InvalidRecordValue as invalid:
+            await report.add(_failed(invalid))
+            continue
+        except UnusableSchema as unusable:
+            await report.add(_failed(unusable))
+            return
         future = await producer.send(
             topic, value, key=key, partition=partition, headers=line_format.headers
         )
@@ -203,6 +217,13 @@ async def _send(
         if error is not None and _affects_all(error):
             return
     await producer.flush()
+
+
+def _failed(error: Exception) -> asyncio.Future[RecordMetadata]:
+    """Make the future of a line that is not sent."""
+    future: asyncio.Future[RecordMetadata] = asyncio.get_running_loop().create_future()
+    future.set_exception(error)
+    return future
 
 
 def _affects_all(error: ClientError) -> bool:

@@ -8,6 +8,7 @@ keys and values leave their size and hash; the cost of one field is bounded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
@@ -17,19 +18,29 @@ from ...protocol.secrets import METADATA_TOPICS
 from ...records.batch import Batch
 from ...records.batches import RecordBatches
 from ...records.limits import Budget
-from ...records.record import Record
+from ...records.record import Headers, Record
 from ...records.replaced_text import replaced_bytes
 from .records_fields import Count, RecordsField, counts_json, error_text, members
+
+DecodedText = Callable[[str | None, bytes | None, bytes | None, Headers], str]
+"""Decodes a record (topic, key, value, headers); writes members of its JSON object, each with a
+comma in front.
+"""
 
 SNAPSHOT_FIELD: Final = "unaligned_records"
 """The field of records of a FetchSnapshot response: only the metadata topic has snapshots."""
 
 
-def records_json(field: RecordsField, redact: bool, secrets: bool = True) -> str:
+def records_json(
+    field: RecordsField,
+    redact: bool,
+    secrets: bool = True,
+    decoded: DecodedText | None = None,
+) -> str:
     """Write the counts and records of a field as a JSON object.
 
     redact: whether keys and values are reduced to size and hash. secrets: whether those of the
-    metadata topic are shown.
+    metadata topic are shown. decoded: writes keys and values that are shown a second time, decoded.
     """
     of_metadata = field.topic in METADATA_TOPICS or field.path.endswith(SNAPSHOT_FIELD)
     redact = redact or (of_metadata and not secrets)
@@ -41,7 +52,10 @@ def records_json(field: RecordsField, redact: bool, secrets: bool = True) -> str
     for batch in batches.batches(faults):
         control = batch.control
         records = batch.records(budget, faults=faults)
-        content += [record_text(record, control, redact) for record in records]
+        if decoded is None or control or redact:
+            content += [record_text(record, control, redact) for record in records]
+        else:
+            content += [_decoded_text(record, field.topic, decoded) for record in records]
     error = error_text(faults)
     if error is not None and count.error is None:  # found only now, so it is behind the content
         text = members(field, count, content)
@@ -98,6 +112,12 @@ def record_text(record: Record, control: bool, redact: bool) -> str:
         headers = [header_text(name, inner, redact) for name, inner in record.headers]
         text += f',"headers":[{",".join(headers)}]'
     return text + (',"control":true}' if control else "}")
+
+
+def _decoded_text(record: Record, topic: str | None, decoded: DecodedText) -> str:
+    """Write a record with its decoded key and value."""
+    members = decoded(topic, record.key, record.value, record.headers)
+    return f"{record_text(record, False, False)[:-1]}{members}}}"
 
 
 def header_text(name: str, data: bytes | None, redact: bool) -> str:

@@ -30,7 +30,7 @@ from ..frames.serialised import SerialisedReader
 from ..rows import CLEAN, Row, Status
 from .formats import ErrorSteps, Form, Head, raw_text
 from .payload_texts import PayloadTexts
-from .records import batch_body, counts_of, records_json, records_of, shown_value
+from .records import DecodedText, batch_body, counts_of, records_json, records_of, shown_value
 from .records_fields import (
     RecordsField,
     counts_json,
@@ -71,15 +71,23 @@ class Lines:
 
     secrets: whether secrets are shown (see `protocol.secrets`). records: whether records are
     written, not only their counts. redact: whether keys and values are reduced to size and hash.
+    decoded: writes their keys and values a second time, decoded.
     """
 
     def __init__(
-        self, capture: str, secrets: bool = False, records: bool = False, redact: bool = False
+        self,
+        capture: str,
+        secrets: bool = False,
+        records: bool = False,
+        redact: bool = False,
+        decoded: DecodedText | None = None,
     ) -> None:
         self.capture: str = encode_basestring_ascii(capture)
         self.secrets: bool = secrets
         self.records: bool = records
         self.redact: bool = redact
+        self.decoded: DecodedText | None = decoded
+        self.quick: bool = not redact and decoded is None  # C writes records without Python
         self.clean: bool = True
         self.second: int = -1
         self.second_text: str = ""
@@ -190,7 +198,7 @@ class Lines:
     def put(self, raw_frame: RawFrame, limits: Limits) -> bool:
         """Write the row of a frame directly from its bytes; False if its body has to be decoded."""
         request = raw_frame.request
-        if request is None or raw_frame.body < 0 or raw_frame.error or self.redact:
+        if request is None or raw_frame.body < 0 or raw_frame.error or not self.quick:
             return False
         return self.put_body(
             self.head(request.api_key, request.api_version, raw_frame.is_request, request.apis),
@@ -207,7 +215,7 @@ class Lines:
 
     def put_serialised(self, items: SerialisedReader, limits: Limits) -> bool:
         """Do as `put` with the current item of a reader."""
-        if items.body < 0 or items.error or self.redact:
+        if items.body < 0 or items.error or not self.quick:
             return False
         return self.put_body(
             self.head(items.api_key, items.api_version, items.is_request, items.apis),
@@ -385,7 +393,9 @@ class Lines:
                 text += f',"embedded":{{{",".join(parts)}}}'
         if fields:
             if self.records:
-                shown = [records_json(field, self.redact, self.secrets) for field in fields]
+                shown = [
+                    records_json(field, self.redact, self.secrets, self.decoded) for field in fields
+                ]
             else:
                 shown = [counts_json(field) for field in fields]
             text += f',"records":[{",".join(shown)}]'

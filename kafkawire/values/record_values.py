@@ -1,0 +1,60 @@
+"""Decodes the key and the value of records, each in its format, for display.
+
+Law: what is shown of a record stays: the decoded forms are members beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from .decoder import DecodedValue, ValueDecoder
+from .framing import Headers
+from .schema import Subject
+
+
+class RecordValues(NamedTuple):
+    """Decoders of values and of keys; None leaves these as they are."""
+
+    values: ValueDecoder | None
+    keys: ValueDecoder | None = None
+
+    def value(
+        self, topic: str | None, value: bytes | None, headers: Headers
+    ) -> DecodedValue | None:
+        """Decode a value; None if it is null, or values are not decoded."""
+        return _decoded(self.values, topic, False, value, headers)
+
+    def key(self, topic: str | None, key: bytes | None, headers: Headers) -> DecodedValue | None:
+        """Decode a key; None if it is null, or keys are not decoded."""
+        return _decoded(self.keys, topic, True, key, headers)
+
+    def members(
+        self, topic: str | None, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> dict[str, object]:
+        """Return members of a JSON object: keyDecoded, valueDecoded; none for null."""
+        decoded = {
+            "keyDecoded": self.key(topic, key, headers),
+            "valueDecoded": self.value(topic, value, headers),
+        }
+        return {name: one.to_json() for name, one in decoded.items() if one is not None}
+
+    def members_text(
+        self, topic: str | None, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> str:
+        """Write these members as ASCII, each with a comma in front."""
+        members = self.members(topic, key, value, headers)
+        text = json.dumps(members, separators=(",", ":"), allow_nan=False)[1:-1]
+        return f",{text}" if text else ""
+
+
+def _decoded(
+    decoder: ValueDecoder | None,
+    topic: str | None,
+    is_key: bool,
+    data: bytes | None,
+    headers: Headers,
+) -> DecodedValue | None:
+    if decoder is None:
+        return None
+    return decoder.decode(data, None if topic is None else Subject(topic, is_key), headers)

@@ -1,0 +1,190 @@
+"""`--values` of decode, consume, produce and log."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from kafkawire import encode_frame
+from kafkawire.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from kafkawire.records import BatchBuilder
+from tests.cli.reports import COMMAND, run
+from tests.conftest import FIXTURES
+from tests.values.registry import SchemaRegistry, running
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": ["null", "string"]}],
+}
+GOOD = b"\0\0\0\0\x01\x54\0"
+BAD = b"\0\0\0\0\x01\x54\x09"
+VALUE = {"id": 42, "note": None}
+DECODED = {"format": "avro", "schemaId": 1, "type": "Order", "value": VALUE}
+
+
+@pytest.fixture(scope="module")
+def registry() -> Iterator[SchemaRegistry]:
+    with running() as one:
+        one.register("orders-value", {"schema": json.dumps(ORDER)})
+        yield one
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerThread]:
+    with ServerThread(ServerConfig(topics={"orders": 1, "plain": 1})) as started:
+        yield started
+
+
+@pytest.fixture
+def frame(tmp_path: Path) -> Path:
+    """A Produce request with two records and a tombstone."""
+    batch = BatchBuilder()
+    batch.append(b"k", GOOD, timestamp=1)
+    batch.append(b"k\x1b", BAD, timestamp=1)
+    batch.append(b"k", None, timestamp=1)
+    partition = PartitionProduceData(index=0, records=batch.build())
+    topics = [TopicProduceData(name="orders", partition_data=[partition])]
+    path = tmp_path / "frame.bin"
+    path.write_bytes(encode_frame(ProduceRequest(acks=1, topic_data=topics), 9, 7))
+    return path
+
+
+def produce(server: ServerThread, folder: Path, data: bytes, *options: str) -> Result:
+    """Produce lines, from a file."""
+    source = folder / "lines"
+    source.write_bytes(data)
+    return run("produce", *options, "-b", server.bootstrap, "-i", source)
+
+
+def lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_decode_shows_values_beside_the_bytes(registry: SchemaRegistry, frame: Path) -> None:
+    options = ("--records", "--values", "auto", "--keys", "string", "--registry-url", registry.url)
+    done = run("decode", frame, *options, "-f", "jsonl")
+    assert done.exit_code == 0, done.output
+    good, bad, tombstone = lines(done.stdout)[0]["records"][0]["content"]
+    assert (good["value"], good["valueDecoded"]) == ({"hex": GOOD.hex()}, DECODED)
+    assert good["keyDecoded"] == {"format": "string", "value": "k"}
+    assert "value" not in bad["valueDecoded"]
+    assert bad["valueDecoded"]["schemaId"] == 1
+    assert bad["valueDecoded"]["error"]
+    assert "valueDecoded" not in tombstone
+    tree = run("decode", frame, *options, "-f", "tree").stdout
+    assert '{"id": 42, "note": null}' in tree or "id: 42" in tree
+    assert "\x1b" not in tree
+
+
+def test_decode_with_schemas_in_a_directory(frame: Path, tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "orders.avsc").write_text(json.dumps(ORDER))
+    options = ("--records", "--values", "avro", "--value-schemas", tmp_path / "schemas")
+    done = run("decode", frame, *options, "-f", "jsonl")
+    assert lines(done.stdout)[0]["records"][0]["content"][0]["valueDecoded"] == DECODED
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_decode_adds_decoded_values_and_changes_nothing_else(jobs: int) -> None:
+    capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
+    options = ["decode", capture, "--records", "-f", "jsonl"]
+    plain = run(*options).stdout
+    command = [*COMMAND, *options, "--values", "auto", "--jobs", str(jobs)]
+    decoded = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True)
+    rows = lines(decoded.stdout)
+    count = 0
+    for row in rows:
+        for field in row.get("records", []):
+            for record in field.get("content", []):
+                count += record.pop("valueDecoded", None) is not None
+    assert rows == lines(plain)
+    assert count
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--values", "avro"), "--records"),
+        (("--records", "--values", "avr"), "did you mean 'avro'"),
+        (("--records", "--registry-url", "http://h"), "--values"),
+        (("--records", "--redact", "--values", "auto"), "not allowed with --redact"),
+        (("--records", "--values", "auto", "--registry-url", "h:s3cret@8081"), "invalid URL"),
+        (("--records", "--values", "auto", "--value-schemas", "missing"), "No such file"),
+    ],
+)
+def test_usage_errors(options: tuple[str, ...], reason: str, frame: Path) -> None:
+    done = run("decode", frame, *options)
+    assert done.exit_code == 2
+    assert reason in " ".join(done.output.split())
+    assert "s3cret" not in done.output
+
+
+def test_what_is_produced_is_consumed(
+    server: ServerThread,
+    registry: SchemaRegistry,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KAFKAWIRE_REGISTRY_URL", registry.url)
+    monkeypatch.setenv("KAFKAWIRE_REGISTRY_USER", "alice:s3cret")
+    cluster = ("-b", server.bootstrap)
+    sent = b'{"id": 42, "note": null}\n{"id": "x"}\n{\n'
+    done = produce(server, tmp_path, sent, "orders", "--values", "avro")
+    assert done.exit_code == 1
+    assert "1 delivered, 2 failed" in done.stderr
+    assert "line 2: not a value of the schema" in done.stderr
+    assert "line 3: invalid JSON" in done.stderr
+    assert registry.authorization[-1] == "Basic YWxpY2U6czNjcmV0"
+    read = ("consume", "orders", *cluster, "-e", "--values", "avro", "-f")
+    assert lines(run(*read, "json").stdout)[0]["valueDecoded"] == DECODED
+    assert lines(run(*read, "value").stdout) == [VALUE]
+    assert run(*read, "%o %v\\n").stdout == '0 {"id":42,"note":null}\n'
+    assert '{"id":42,"note":null}' in run(*read, "table").stdout
+
+
+def test_produce_without_a_schema(
+    server: ServerThread, registry: SchemaRegistry, tmp_path: Path
+) -> None:
+    options = ("plain", "--registry-url", registry.url, "--values")
+    done = produce(server, tmp_path, b"1\n2\n", *options, "avro")
+    assert done.exit_code == 1
+    assert "line 1: plain-value: no schema" in done.stderr
+    assert "0 delivered, 1 failed" in done.stderr
+    assert produce(server, tmp_path, b"", *options, "auto").exit_code == 2
+
+
+def test_numbers_and_text_are_produced(server: ServerThread, tmp_path: Path) -> None:
+    options = ("--values", "int64", "--keys", "uuid", "-K", ";")
+    key = "00000000-0000-0000-0000-000000000007"
+    produce(server, tmp_path, f"{key};42\n".encode(), "plain", *options)
+    done = run("consume", "plain", "-b", server.bootstrap, "-e", "-f", "json", "--values", "int64")
+    row = lines(done.stdout)[0]
+    assert row["valueDecoded"] == {"format": "int64", "value": 42}
+    assert row["key"] == {"text": key}
+
+
+def test_log(tmp_path: Path, registry: SchemaRegistry) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    batch = BatchBuilder()
+    batch.append(b"k", GOOD, timestamp=1)
+    segment = folder / f"{0:020}.log"
+    segment.write_bytes(batch.build())
+    options = ("--values", "auto", "--registry-url", registry.url)
+    row = lines(run("log", segment, *options, "-f", "jsonl").stdout)[0]
+    assert (row["value"], row["valueDecoded"]) == ({"hex": GOOD.hex()}, DECODED)
+    assert '{"id": 42, "note": null}' in run("log", segment, *options, "-f", "table").stdout
+    assert run("log", segment, *options, "--batches").exit_code == 2
