@@ -76,6 +76,7 @@ VERBS: Final = {
         "Send each line of the input as a record.",
     ),
     "consume": Verb("consume", "consume", "Print the records of topics as they arrive."),
+    "values": Verb("values", "app", "Infer the schema of values."),
     "cluster": Verb(
         "cluster", "cluster", "Show a live cluster: brokers, quorum, unhealthy partitions."
     ),
