@@ -30,6 +30,7 @@ EXPORTS: Final = (
     "kafkawire.net.admin",
     "kafkawire.reports.diagnosis",
     "kafkawire.spark",
+    "kafkawire.values",
     "kafkawire_codegen",
 )
 """Packages of which everything in `__all__` is public."""
@@ -40,6 +41,7 @@ NAMED: Final = {
     "kafkawire.net.fixture": ["ClusterFixture"],
     "kafkawire.net.nodes.cluster_thread": ["ClusterThread"],
     "kafkawire.net.producer": ["Producer", "RecordMetadata"],
+    "kafkawire.net.schema_registry": ["RegistryAddress", "RegistryHttp"],
     "kafkawire.net.server": ["Server", "ServerConfig"],
     "kafkawire.net.server_thread": ["ServerThread"],
     "kafkawire.node.composition": ["InMemory"],

@@ -4,8 +4,9 @@ record --frame_of--> id, GUID --SchemaSource--> Schema --codec--> DecodedValue
 """
 
 from .bounds import Bounds
-from .decoder import DecodedValue, ValueDecoder, ValueFormat
+from .decoder import ValueDecoder
 from .directory import DirectorySchemas
+from .formats import DecodedValue, ValueFormat
 from .schema import Reference, Schema, SchemaKey, SchemaSource, SchemaType, Subject
 from .schema_registry import Fetch, RegistrySchemas
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from .decoder import DecodedValue, ValueDecoder
+from .decoder import ValueDecoder
+from .formats import DecodedValue
 from .framing import Headers
 from .schema import Subject
 

@@ -19,7 +19,7 @@ from kafkawire.log import FileKind, Finding, InternalLog, LogFile, Row, Rule, ar
 from kafkawire.log.reading import ROWS
 from kafkawire.log.resync import SUMMED, Resynchronisation
 from kafkawire.records import BatchBuilder, Compression
-from kafkawire_cli.render.log_rows import JsonLines, Table
+from kafkawire_cli.render.log.rows import JsonLines, Table
 from tests.fuzzing import mutate, replayable, seeds
 
 from . import written

@@ -22,6 +22,7 @@ from .inputs import MissingOption
 from .profiles import variable
 
 if TYPE_CHECKING:
+    from kafkawire.capture.jsonl.records import DecodedText
     from kafkawire.values import SchemaSource, Subject, ValueDecoder, ValueFormat
     from kafkawire.values.record_values import RecordValues
 
@@ -148,6 +149,19 @@ def record_values(options: ValueOptions) -> RecordValues | None:
         for text, option in ((options.values, VALUES), (options.keys, KEYS))
     ]
     return RecordValues(*decoders)
+
+
+def decoded_text(options: ValueOptions, records: bool, redact: bool) -> DecodedText | None:
+    """Return what writes decoded keys and values beside records; usage errors.
+
+    records: whether records are shown. redact: whether their keys and values are hidden.
+    """
+    if options.first is not None and redact:
+        raise typer.BadParameter("not allowed with --redact", param_hint=options.first)
+    if options.first is not None and not records:
+        raise MissingOption(f"required by {options.first}", param_hint="--records")
+    values = record_values(options)
+    return None if values is None else values.members_text
 
 
 def format_of(text: str, option: str) -> ValueFormat:

@@ -13,12 +13,8 @@ from kafkawire.display import plural
 from .. import pipes
 from ..input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
 from ..input.filters import FilterOption, parse_filter
-from ..input.inputs import Format, InputError, MissingOption
-from ..input.names import (
-    complete_api,
-    complete_captured,
-    complete_table,
-)
+from ..input.inputs import Format, InputError
+from ..input.names import complete_api, complete_captured, complete_table
 from ..input.options import (
     ROW_FORMAT,
     BrokerOption,
@@ -29,7 +25,7 @@ from ..input.options import (
 )
 from ..input.packages import RegistryOption, registry
 from ..input.sources import INTERRUPTED, known, refuse
-from ..input.values import NO_VALUES, ValueOptions, record_values
+from ..input.values import NO_VALUES, ValueOptions, decoded_text
 from ..parallel.jobs import decoded, records_process, table_batches
 from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ..render.bodies import message_of_bodies
@@ -157,9 +153,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     usage error.
     """
     pipes.keep_memory()
-    _check_values(decoding, records=records, redact=redact)
-    values = record_values(decoding)
-    view = View(show_secrets, records, redact, None if values is None else values.members_text)
+    view = View(show_secrets, records, redact, decoded_text(decoding, records, redact))
     messages_of = None if package is None else registry(package)
     brokers = known(port, broker, keylog, package, tunnel)
     where = parse_filter(wanted, package)
@@ -193,16 +187,6 @@ def decode(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2)
     if strict and not messages.clean:
         raise typer.Exit(1)
-
-
-def _check_values(decoding: ValueOptions, *, records: bool, redact: bool) -> None:
-    """Refuse options of values without records that show them."""
-    if decoding.first is None:
-        return
-    if redact:
-        raise typer.BadParameter("not allowed with --redact", param_hint=decoding.first)
-    if not records:
-        raise MissingOption(f"required by {decoding.first}", param_hint="--records")
 
 
 def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> Style:

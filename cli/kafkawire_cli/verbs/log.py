@@ -22,7 +22,7 @@ from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT
 from ..input.values import NO_VALUES, ValueOptions, record_values
 from ..pipes import stop_at_closed_pipe
-from ..render.log_rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
+from ..render.log.rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
 
 if TYPE_CHECKING:
     from kafkawire.log import Finding, InternalLog, LogFile, Row

@@ -1,0 +1,1 @@
+"""Shows the rows of log files: JSON lines, text, Parquet."""
