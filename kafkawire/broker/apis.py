@@ -4,6 +4,8 @@ Handlers, ApiVersions, forwarding and the listeners read this table; the version
 release (`releases.py`). To add an API, write its handler, its row and its test.
 """
 
+# over 300 lines: one table, with a row for each API
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +14,7 @@ from enum import Enum, Flag, auto
 from typing import Final, NamedTuple
 
 from ..messages.api_key import ApiKey
+from .configs import Settings
 from .releases import Offer, Versions, before, versions_of, with_zookeeper
 from .security.permissions import Permission
 
@@ -40,6 +43,8 @@ class Handled(Enum):
 
 FORWARDING: Final = "forwarding"
 TRANSACTIONAL: Final = "transactional"
+METRIC_REPORTERS: Final = "metric.reporters"
+KAFKAS_REPORTER: Final = "org.apache.kafka.common.metrics.JmxReporter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class Api:
 
     permissions: those that Kafka's authorizer checks, depending on the request; () if it checks
     none. handler: its module in `handlers`, None for the one that is named for the API. versions:
-    those that its handler has, None for all.
+    those that its handler has, None for all. plugin: the setting that names the classes of plugins,
+    without which ApiVersions does not list it.
     """
 
     handled: Handled
@@ -56,6 +62,7 @@ class Api:
     listeners: Listener = Listener.BROKER
     handler: str | None = None
     versions: Versions | None = None
+    plugin: str | None = None
 
 
 EITHER: Final = Listener.BROKER | Listener.CONTROLLER
@@ -197,6 +204,8 @@ APIS: Final[Mapping[ApiKey, Api]] = {
     ApiKey.CONTROLLER_REGISTRATION: Api(
         Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
     ),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(Handled.BROKER, plugin=METRIC_REPORTERS),
+    ApiKey.PUSH_TELEMETRY: Api(Handled.BROKER, plugin=METRIC_REPORTERS),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: Api(
         Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
     ),
@@ -238,18 +247,33 @@ LISTED_FROM_0: Final = "4.0"
 
 
 class SupportedApis(NamedTuple):
-    """What a listener supports. listed: in ApiVersions, where Produce differs."""
+    """What a listener supports.
+
+    listed: in ApiVersions, where Produce differs, without the APIs for plugins.
+    """
 
     release: str
     served: Offer
     listed: Offer
+
+    def listed_by(self, settings: Settings) -> Offer:
+        """Return what ApiVersions lists: also the APIs for the plugins that are set.
+
+        Any reporter but Kafka's own is taken for one that receives the metrics of clients.
+        """
+        plugged = {
+            key: versions
+            for key, versions in self.served.items()
+            if (setting := APIS[key].plugin) and set(settings.items(setting)) - {KAFKAS_REPORTER}
+        }
+        return {**self.listed, **plugged}
 
 
 def supported_apis(release: str, keys: Iterable[ApiKey]) -> SupportedApis:
     """Return the versions of APIs in a release. ValueError for an unknown release."""
     released = versions_of(release)
     served = {key: _implemented(key, released[key]) for key in sorted(keys) if key in released}
-    listed = dict(served)
+    listed = {key: versions for key, versions in served.items() if APIS[key].plugin is None}
     if ApiKey.PRODUCE in served and not before(release, LISTED_FROM_0):
         listed[ApiKey.PRODUCE] = served[ApiKey.PRODUCE]._replace(first=0)
     return SupportedApis(release, served, listed)

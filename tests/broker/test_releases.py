@@ -7,7 +7,8 @@ import json
 import pytest
 
 from kafkawire import REGISTRY, ApiKey
-from kafkawire.broker.apis import APIS, client_apis
+from kafkawire.broker.apis import APIS, METRIC_REPORTERS, client_apis
+from kafkawire.broker.configs import Settings
 from kafkawire.broker.releases import (
     LATEST,
     Versions,
@@ -49,8 +50,16 @@ def test_releases_since_4_list_produce_from_0_and_serve_it_from_3() -> None:
     apis = client_apis(LATEST)
     assert apis.listed[ApiKey.PRODUCE] == Versions(0, apis.served[ApiKey.PRODUCE].last)
     assert apis.served[ApiKey.PRODUCE].first == 3
-    older = client_apis("3.9")
+    older = client_apis("3.6")
     assert older.listed == older.served
+
+
+def test_releases_since_3_7_serve_what_they_list_only_with_a_plugin() -> None:
+    apis = client_apis("3.7")
+    plugged = {key for key, api in APIS.items() if api.plugin is not None}
+    assert apis.served.keys() - apis.listed.keys() == plugged
+    assert apis.listed_by(Settings()) == apis.listed
+    assert apis.listed_by(Settings({METRIC_REPORTERS: "com.example.Reporter"})) == apis.served
 
 
 def test_an_unknown_release_names_those_there_are() -> None:

@@ -136,8 +136,10 @@ def test_an_api_is_served_only_where_kafka_serves_it(key: ApiKey) -> None:
     assert set(APIS[key].listeners) <= kafkas
 
 
-def test_only_what_comes_before_authentication_needs_no_permission() -> None:
-    assert {key for key, api in APIS.items() if not api.permissions} == BEFORE_AUTHENTICATION
+def test_only_what_comes_before_authentication_and_telemetry_need_no_permission() -> None:
+    telemetry = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
+    without = {key for key, api in APIS.items() if not api.permissions}
+    assert without == BEFORE_AUTHENTICATION | telemetry
 
 
 def test_deadlines_of_different_kinds_are_different_keys() -> None:

@@ -49,7 +49,7 @@ def handle(
             return error_response(body, error)
     keys = [
         ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)
-        for key, versions in sorted(broker.apis.listed.items())
+        for key, versions in sorted(broker.apis.listed_by(broker.settings).items())
     ]
     response = ApiVersionsResponse(api_keys=keys)
     supported = features(broker.apis.release)

@@ -50,6 +50,7 @@ EXPECTED = {
     "DescribeTransactionsRequest": {E.TRANSACTIONAL_ID_NOT_FOUND},
     "ElectLeadersRequest": {E.ELECTION_NOT_NEEDED},
     "EndTxnRequest": {E.INVALID_PRODUCER_ID_MAPPING},
+    "PushTelemetryRequest": {E.INVALID_REQUEST},
     "RemoveRaftVoterRequest": {E.UNSUPPORTED_VERSION},
     "TxnOffsetCommitRequest": {E.INVALID_PRODUCER_ID_MAPPING},
     "UnregisterBrokerRequest": {E.BROKER_ID_NOT_REGISTERED},

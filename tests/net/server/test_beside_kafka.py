@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from base64 import b64decode, b64encode
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -49,6 +49,10 @@ def batch(*values: bytes, **fields: Any) -> str:
 
 def text(data: bytes) -> str:
     return b64encode(data).decode()
+
+
+def uuid(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def produce(records: str | None, topic: str = TOPIC, acks: int = -1) -> Fields:
@@ -134,6 +138,7 @@ def steps() -> Iterator[Step]:
     yield from admin()
     yield from records()
     yield from groups()
+    yield from telemetry()
     yield "handshake without SASL", "SaslHandshake", 1, {"mechanism": "PLAIN"}
     yield "cluster", "DescribeCluster", 1, {"endpointType": 1}
     yield "cluster, controllers", "DescribeCluster", 1, {"endpointType": 2}
@@ -271,6 +276,30 @@ def groups() -> Iterator[Step]:
     filters = {"statesFilter": ["Empty"]}
     yield "list", "ListGroups", 4, filters
     yield "join for an id", "JoinGroup", 9, joining()
+
+
+def telemetry() -> Iterator[Step]:
+    """Ask as several clients: Kafka throttles one that asks again too soon."""
+    for instance in (b"sixteen bytes id", bytes(range(199, 215)), bytes(15) + b"\1"):
+        requested: Fields = {"clientInstanceId": uuid(instance)}
+        yield f"metrics of {instance.hex()}", "GetTelemetrySubscriptions", 0, requested
+    subscribed = {
+        "none": (bytes(15) + b"\2", 7, 0),
+        "of no client": (bytes(16), 7, 0),
+        "of a reserved id": (bytes(15) + b"\1", -725_132_321, 0),
+        "its own": (bytes(15) + b"\3", -725_132_321 ^ 2, 4),
+        "its own, uncompressed": (bytes(15) + b"\4", -725_132_321 ^ 5, 0),
+        "its own, an unknown codec": (bytes(15) + b"\5", -725_132_321 ^ 4, 5),
+    }
+    for what, (instance, subscription, codec) in subscribed.items():
+        pushed = {
+            "clientInstanceId": uuid(instance),
+            "subscriptionId": subscription,
+            "terminating": False,
+            "compressionType": codec,
+            "metrics": "",
+        }
+        yield f"push to a subscription: {what}", "PushTelemetry", 0, pushed
 
 
 EXPLAINED: Final[dict[str, str]] = {
