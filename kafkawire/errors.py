@@ -211,7 +211,7 @@ class FilterError(KafkaWireError, ValueError):
 
 
 class QueryError(KafkaWireError, ValueError):
-    """An SQL statement cannot be run; the text says why, and points to the place."""
+    """An SQL statement cannot be run; the text says why, and where."""
 
 
 class InvalidRecordValue(KafkaWireError, ValueError):

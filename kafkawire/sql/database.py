@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -22,8 +22,10 @@ import pyarrow as pa
 from ..capture.tables import TABLES
 from ..errors import QueryError
 from ..extras import requires
+from .failures import one_line, place_of
 from .interruption import interrupted_by_signals
 from .needs import Needs, needs_of
+from .reserved import hint, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -51,6 +53,9 @@ SETTINGS: Final = (
 """Settings of a database; the last ones can no longer be changed."""
 
 ONCE: Final = "standard input can be read only once"
+
+RESERVED: Final = ("offset",)
+"""Names of columns that are reserved words of DuckDB's SQL."""
 
 HOME: Final = "capture.main"
 """The schema of the tables."""
@@ -112,14 +117,35 @@ class Database:
         reading captures raises.
         """
         self._finish()
-        with self._failures():
-            statements = self._connection.extract_statements(text)
+        statements = self._parsed(text)
         if not statements:
             raise QueryError("no statement")
         result = None
         for at, statement in enumerate(statements):
             result = self._run(statement, last=at == len(statements) - 1)
         return result
+
+    def _parsed(self, text: str) -> list[duckdb.Statement]:
+        """Parse statements; if that fails, with quotes around columns that are reserved words."""
+        import duckdb
+
+        try:
+            return self._connection.extract_statements(text)
+        except duckdb.Error as error:
+            message = str(error).strip()
+        repaired = quoted(text, RESERVED)
+        if repaired != text:
+            with suppress(duckdb.Error):
+                return self._connection.extract_statements(repaired)
+        place = place_of(message)
+        where = -1 if place is None else place.offset(text)
+        raise QueryError(one_line(message, hint(text, self._reserved_words(), where)))
+
+    def _reserved_words(self) -> set[str]:
+        found: Any = self._connection.execute(
+            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+        )
+        return {name for (name,) in found.fetchall()}
 
     def _run(self, parsed: duckdb.Statement, *, last: bool) -> pa.RecordBatchReader | None:
         import duckdb
@@ -234,7 +260,7 @@ class Database:
             if numbers or isinstance(error, duckdb.InterruptException) or str(error) == INTERRUPTED:
                 raise _ended_by(numbers) from None
             if isinstance(error, duckdb.Error):
-                raise QueryError(str(error).strip()) from None
+                raise QueryError(one_line(str(error).strip())) from None
             raise
 
 
@@ -295,7 +321,7 @@ def _connected(folder: Path, schemas: Mapping[str, pa.Schema]) -> duckdb.DuckDBP
     try:
         return _connect(folder, schemas)
     except duckdb.Error as error:
-        raise QueryError(str(error).strip()) from None
+        raise QueryError(one_line(str(error).strip())) from None
 
 
 def _connect(folder: Path, schemas: Mapping[str, pa.Schema]) -> duckdb.DuckDBPyConnection:

@@ -107,7 +107,12 @@ def _csv(reader: pa.RecordBatchReader, out: IO[str]) -> None:
     lines.writerow([cell(name) for name in reader.schema.names])
     for batch in reader:
         for row in _rows(batch):
-            lines.writerow([cell(value_json(one)) for one in row])
+            lines.writerow([_cell(one) for one in row])
+
+
+def _cell(value: Any) -> Any:
+    """Convert a value for CSV; bytes are text, or hexadecimal where they are not UTF-8."""
+    return cell(value_text(value) if isinstance(value, bytes) else value_json(value))
 
 
 def _table(reader: pa.RecordBatchReader, out: IO[str]) -> None:

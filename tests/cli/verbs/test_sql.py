@@ -62,11 +62,47 @@ def test_the_first_error_ends_a_pipe() -> None:
     assert result.stderr.startswith('kafkawire sql: Binder Error: Referenced column "x"')
 
 
-def test_an_error_points_to_the_place() -> None:
-    assert output("SELECT apiname FROM exchanges", CAPTURE, code=2).splitlines()[-2:] == [
-        "LINE 1: SELECT apiname FROM exchanges",
-        "               ^^^^^^^",
-    ]
+def test_an_error_is_a_line_with_the_place() -> None:
+    [line] = output("SELECT 1,\n  apiname FROM exchanges", CAPTURE, code=2).splitlines()
+    assert line.endswith("(line 2, column 3)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT max(offset) FROM records",
+        "SELECT offset FROM records ORDER BY offset DESC LIMIT 1",
+        "FROM records SELECT Offset WHERE offset >= 1 ORDER BY offset DESC LIMIT 1 OFFSET 0",
+        "SELECT offset, 'offset' FROM records r ORDER BY r.offset DESC, offset LIMIT 1",
+    ],
+)
+def test_a_column_whose_name_is_reserved_needs_no_quotes(query: str) -> None:
+    [(name, value), *_] = json.loads(output(query, CAPTURE)).items()
+    assert "offset" in name.lower()
+    last = json.loads(output('SELECT max("offset") AS n FROM records', CAPTURE))
+    assert value == last["n"]
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ("SELECT api_name, order FROM exchanges", "order"),
+        ("SELECT group FROM exchanges", "group"),
+        ("SELECT FROM exchanges WHERE", None),
+        ("SELECT api_name FRM exchanges", None),
+    ],
+)
+def test_the_error_says_how_to_quote(query: str, word: str | None) -> None:
+    [line] = output(query, CAPTURE, code=2).splitlines()
+    assert ("reserved word" in line) == (word is not None)
+    if word is not None:
+        assert f'write "{word}"' in line
+
+
+def test_csv_of_bytes_is_text() -> None:
+    query = r"SELECT 'a,\x00'::BLOB AS a, '\xff'::BLOB AS b, '=1'::BLOB AS c, NULL::BLOB AS d"
+    text = output(query, CAPTURE, "-f", "csv")
+    assert list(csv.reader(io.StringIO(text)))[1] == ["a,\\x00", "0xff", "'=1", ""]
 
 
 def test_a_capture_from_standard_input() -> None:

@@ -1,0 +1,43 @@
+"""Errors of DuckDB in one line: the reason, and the line and column of the place."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_PLACE: Final = re.compile(r"\n\s*LINE (?P<line>\d+): (?P<shown>[^\n]*)\n(?P<before> *)\^+\s*$")
+CUT: Final = "..."
+"""How DuckDB begins a line whose beginning it leaves out."""
+
+
+class Place(NamedTuple):
+    """A place in a statement: its line, counted from 1, and column, from 0; -1 if unknown."""
+
+    line: int
+    column: int
+
+    def offset(self, text: str) -> int:
+        """Return the offset in the text; -1 if unknown."""
+        if self.column < 0:
+            return -1
+        lines = text.splitlines(keepends=True)
+        return sum(map(len, lines[: self.line - 1])) + self.column
+
+
+def place_of(message: str) -> Place | None:
+    """Find the place in a message; None if it has none."""
+    found = _PLACE.search(message)
+    if found is None:
+        return None
+    column = len(found["before"]) - len(f"LINE {found['line']}: ")
+    return Place(int(found["line"]), -1 if found["shown"].startswith(CUT) else column)
+
+
+def one_line(message: str, hint: str = "") -> str:
+    """Join the lines of a message; the place is named instead of shown."""
+    place = place_of(message)
+    reason = " ".join(_PLACE.sub("", message).split())
+    if place is None:
+        return f"{reason}{hint}"
+    column = f", column {place.column + 1}" if place.column >= 0 else ""
+    return f"{reason} (line {place.line}{column}){hint}"
