@@ -6,6 +6,7 @@ Law: every verb is a module of its own, and `--help` imports none of them. Exit 
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 from kafkawire.display import printable
 
 from . import pipes
+from .completion_words import COMPLETION, joined_words
 from .registry import HELP, Verbs
 
 app = typer.Typer(
@@ -52,6 +54,8 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    if COMPLETION in os.environ:
+        os.environ.update(joined_words(os.environ))
     pipes.prepare_output()
     pipes.tune()
     try:

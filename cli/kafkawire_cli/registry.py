@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from typing import Any, Final, NamedTuple, get_type_hints
@@ -20,74 +21,118 @@ from typer.main import get_command
 from kafkawire.display import printable
 from kafkawire.errors import MissingPackage
 
+from .verb_command import VerbCommand
+
+
+class Task(StrEnum):
+    """Headings of verbs in the help."""
+
+    CAPTURES = "Captures"
+    BOTH = "Captures, or a live cluster"
+    CLUSTERS = "Clusters"
+    MESSAGES = "Messages and schemas"
+    OTHER = "Installation"
+
 
 class Verb(NamedTuple):
-    """A verb: its module, the function (or Typer app) in it, and its one-line help."""
+    """A verb: its module, the function (or Typer app) in it, its one-line help, its task."""
 
     module: str
     attribute: str
     help: str
+    task: Task
 
 
 VERBS: Final = {
     "decode": Verb(
-        "decode", "decode", "Decode every Kafka message in captures, frames or hex text."
+        "decode",
+        "decode",
+        "Decode every Kafka message in captures, frames or hex text.",
+        Task.CAPTURES,
     ),
-    "summary": Verb("summary", "summary", "Summarise captures: requests, topics, clients, groups."),
+    "summary": Verb(
+        "summary",
+        "summary",
+        "Summarise captures: requests, topics, clients, groups.",
+        Task.CAPTURES,
+    ),
     "diagnose": Verb(
-        "diagnose", "diagnose", "Find out what is wrong, and what to look at or change."
+        "diagnose",
+        "diagnose",
+        "Find out what is wrong, and what to look at or change.",
+        Task.CAPTURES,
     ),
-    "latency": Verb("latency", "latency", "Show requests by API: counts, errors, latency."),
-    "topics": Verb("topics", "topics", "Show topics: records, bytes, codecs, clients."),
-    "clients": Verb("clients", "clients", "Show clients: software, address, requests."),
+    "latency": Verb(
+        "latency", "latency", "Show requests by API: counts, errors, latency.", Task.CAPTURES
+    ),
+    "topics": Verb("topics", "topics", "Show topics: records, bytes, codecs, clients.", Task.BOTH),
+    "clients": Verb(
+        "clients", "clients", "Show clients: software, address, requests.", Task.CAPTURES
+    ),
     "groups": Verb(
-        "groups",
-        "groups",
-        "Show consumer groups: members, rebalances and causes, lag.",
+        "groups", "groups", "Show consumer groups: members, rebalances and causes, lag.", Task.BOTH
     ),
     "readiness": Verb(
-        "readiness", "readiness", "Find clients that are incompatible with a Kafka release."
+        "readiness",
+        "readiness",
+        "Find clients that are incompatible with a Kafka release.",
+        Task.CAPTURES,
     ),
     "transactions": Verb(
         "transactions",
         "transactions",
         "Show transactions: partitions, aborts, hanging ones.",
+        Task.CAPTURES,
     ),
-    "sql": Verb("sql", "sql", "Query captures in SQL."),
+    "sql": Verb("sql", "sql", "Query captures in SQL.", Task.CAPTURES),
     "report": Verb(
-        "report", "report", "Write a page with charts: traffic, latency, errors, groups."
+        "report",
+        "report",
+        "Write a page with charts: traffic, latency, errors, groups.",
+        Task.CAPTURES,
     ),
-    "top": Verb("top", "top", "Show live rates: requests, bytes, latency, errors."),
-    "encode": Verb(
-        "encode",
-        "encode",
-        "Encode a message from JSON.",
+    "top": Verb("top", "top", "Show live rates: requests, bytes, latency, errors.", Task.CAPTURES),
+    "encode": Verb("encode", "encode", "Encode a message from JSON.", Task.MESSAGES),
+    "explain": Verb(
+        "explain",
+        "explain",
+        "Explain a message body or a whole frame, byte by byte.",
+        Task.MESSAGES,
     ),
-    "explain": Verb("explain", "explain", "Explain a message body or a whole frame, byte by byte."),
-    "log": Verb("log", "log", "Read and verify the files of a broker's log directory."),
+    "log": Verb(
+        "log", "log", "Read and verify the files of a broker's log directory.", Task.CLUSTERS
+    ),
     "serve": Verb(
-        "serve",
-        "serve",
-        "Run a Kafka cluster in memory, or a node with files.",
+        "serve", "serve", "Run a Kafka cluster in memory, or a node with files.", Task.CLUSTERS
     ),
     "produce": Verb(
-        "produce",
-        "produce",
-        "Send each line of the input as a record.",
+        "produce", "produce", "Send each line of the input as a record.", Task.CLUSTERS
     ),
-    "consume": Verb("consume", "consume", "Print the records of topics as they arrive."),
-    "values": Verb("values", "app", "Infer the schema of values."),
+    "consume": Verb(
+        "consume", "consume", "Print the records of topics as they arrive.", Task.CLUSTERS
+    ),
+    "values": Verb("values", "app", "Infer the schema of values.", Task.MESSAGES),
     "cluster": Verb(
-        "cluster", "cluster", "Show a live cluster: brokers, quorum, unhealthy partitions."
+        "cluster",
+        "cluster",
+        "Show a live cluster: brokers, quorum, unhealthy partitions.",
+        Task.CLUSTERS,
     ),
-    "schema": Verb("schema", "app", "Lint, show, compare and merge message schemas."),
-    "spark": Verb("spark", "spark", "Decode captures of any size into Parquet tables with Spark."),
+    "schema": Verb(
+        "schema", "app", "Lint, show, compare and merge message schemas.", Task.MESSAGES
+    ),
+    "spark": Verb(
+        "spark",
+        "spark",
+        "Decode captures of any size into Parquet tables with Spark.",
+        Task.CAPTURES,
+    ),
     "codegen": Verb(
-        "codegen",
-        "codegen",
-        "Generate codecs and more from message schemas.",
+        "codegen", "codegen", "Generate codecs and more from message schemas.", Task.MESSAGES
     ),
-    "version": Verb("version", "version", "Show versions and whether the codecs are compiled."),
+    "version": Verb(
+        "version", "version", "Show versions and whether the codecs are compiled.", Task.OTHER
+    ),
 }
 
 CLICK_ERROR: Final[Any] = next(
@@ -153,6 +198,14 @@ class Verbs(TyperGroup):
             typer.echo(f"kafkawire: {error}", err=True)
             raise typer.Exit(2) from None
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - of click
+        """List the verbs by task."""
+        for task in Task:
+            with formatter.section(task.value):
+                formatter.write_dl(
+                    [(n, verb.help) for n, verb in VERBS.items() if verb.task is task]
+                )
+
     def resolve_command(
         self,
         ctx: Any,  # a click Context; its module depends on the release of Typer
@@ -169,7 +222,7 @@ def command(name: str) -> TyperCommand | TyperGroup:
     found = getattr(import_module(f".verbs.{verb.module}", __package__), verb.attribute)
     if not isinstance(found, typer.Typer):
         app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings=HELP)
-        app.command(name)(flattened(found))
+        app.command(name, cls=VerbCommand)(flattened(found))
         found = app
     result = get_command(found)
     assert isinstance(result, TyperCommand | TyperGroup)

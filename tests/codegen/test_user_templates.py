@@ -574,7 +574,10 @@ def test_go_compiles_the_target_of_the_page(tmp_path: Path, hostile_schemas: boo
     for name, text in page_templates().items():
         (templates / name).write_text(text)
     (block,) = blocks("docs/templates.md", "sh")
-    places = {"--templates my-templates": f"--templates {templates}", "--out kafka": f"--out {out}"}
+    places = {
+        "--templates my-templates": f"--templates {templates}",
+        "--output kafka": f"--output {out}",
+    }
     line = block.text
     for option, place in places.items():
         assert option in line

@@ -18,6 +18,7 @@ import typer
 from kafkawire.display import printable
 
 from .options import ReportOptions, pairs
+from .panels import Panel
 from .profiles import (
     from_java,
     of_environment,
@@ -50,20 +51,35 @@ class ClusterOptions(NamedTuple):
             metavar="HOST[:PORT],...",
             help=f"Bootstrap servers of a cluster [default: {DEFAULT}].",
             show_default=False,
+            rich_help_panel=Panel.CLUSTER,
         ),
     ] = None
     config: Annotated[
         Path | None,
-        typer.Option(CONFIG, metavar="FILE", help="Client configuration, a properties file."),
+        typer.Option(
+            CONFIG,
+            metavar="FILE",
+            help="Client configuration, a properties file.",
+            rich_help_panel=Panel.CLUSTER,
+        ),
     ] = None
     profile: Annotated[
         str | None,
-        typer.Option(PROFILE, metavar="NAME", help="Client configuration, in kafkawire.toml."),
+        typer.Option(
+            PROFILE,
+            metavar="NAME",
+            help="Client configuration, in kafkawire.toml.",
+            rich_help_panel=Panel.CLUSTER,
+        ),
     ] = None
     setting: Annotated[
         list[str] | None,
         typer.Option(
-            OPTION, "-X", metavar="KEY=VALUE", help="Client configuration property; repeatable."
+            OPTION,
+            "-X",
+            metavar="KEY=VALUE",
+            help="Client configuration property; repeatable.",
+            rich_help_panel=Panel.CLUSTER,
         ),
     ] = None
 

@@ -19,6 +19,8 @@ import typer
 
 from kafkawire.display import printable
 
+from .panels import Panel
+
 if TYPE_CHECKING:
     from kafkawire.capture.filters import Filter
     from kafkawire.errors import FilterError
@@ -59,6 +61,7 @@ FilterOption = Annotated[
         autocompletion=complete_filter,
         help='Only what matches, such as "api == Fetch and latency > 100ms"; repeatable '
         "(docs/capture.md#filters).",
+        rich_help_panel=Panel.CAPTURES,
     ),
 ]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from .panels import Panel
+
 if TYPE_CHECKING:
     from kafkawire.net.nodes.start import Controller, NodeOptions
     from kafkawire.net.server_config import ServerConfig
@@ -30,6 +32,7 @@ class NodeChoice(NamedTuple):
             DIRECTORY,
             metavar="DIR",
             help="Run one node that has its files in this directory; several of them with more.",
+            rich_help_panel=Panel.NODE,
         ),
     ] = None
     node_id: Annotated[
@@ -41,6 +44,7 @@ class NodeChoice(NamedTuple):
             metavar="N",
             help="Id of that node [default: as in DIR, or 1].",
             show_default=False,
+            rich_help_panel=Panel.NODE,
         ),
     ] = None
     controllers: Annotated[
@@ -51,6 +55,7 @@ class NodeChoice(NamedTuple):
             help="Controllers of its cluster, nodes 1, 2, ..., or as ID@HOST:PORT "
             "[default: that node alone].",
             show_default=False,
+            rich_help_panel=Panel.NODE,
         ),
     ] = None
     cluster_id: Annotated[
@@ -60,6 +65,7 @@ class NodeChoice(NamedTuple):
             metavar="ID",
             help="Id of its cluster [default: as in DIR, or kafkawire].",
             show_default=False,
+            rich_help_panel=Panel.NODE,
         ),
     ] = None
 

@@ -13,6 +13,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from .filters import FilterOption
+from .panels import Panel
 
 
 class Form(StrEnum):
@@ -37,14 +38,18 @@ CompressionOption = Annotated[
         "--compression",
         help="With --table: compression of .parquet files [default: zstd].",
         show_default=False,
+        rich_help_panel=Panel.TABLES,
     ),
 ]
-FormOption = Annotated[Form, typer.Option("--format", "-f", help="Output format.")]
+FormOption = Annotated[
+    Form, typer.Option("--format", "-f", help="Output format.", rich_help_panel=Panel.OUTPUT)
+]
 ROW_FORMAT: Final = typer.Option(
     "--format",
     "-f",
     help="Output format [default: table on a terminal, else jsonl].",
     show_default=False,
+    rich_help_panel=Panel.OUTPUT,
 )
 PortOption = Annotated[
     list[int] | None,
@@ -54,14 +59,23 @@ PortOption = Annotated[
         metavar="PORT",
         help="Broker port [default: detect Kafka on any port]; repeatable.",
         show_default=False,
+        rich_help_panel=Panel.CAPTURES,
     ),
 ]
 BrokerOption = Annotated[
-    list[str] | None, typer.Option(metavar="HOST:PORT", help="Broker address; repeatable.")
+    list[str] | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Broker address; repeatable.", rich_help_panel=Panel.CAPTURES
+    ),
 ]
 KeyLogOption = Annotated[
     Path | None,
-    typer.Option("--keylog", metavar="FILE", help="TLS key log (SSLKEYLOGFILE) for decryption."),
+    typer.Option(
+        "--keylog",
+        metavar="FILE",
+        help="TLS key log (SSLKEYLOGFILE) for decryption.",
+        rich_help_panel=Panel.CAPTURES,
+    ),
 ]
 TunnelOption = Annotated[
     list[str] | None,
@@ -70,6 +84,7 @@ TunnelOption = Annotated[
         metavar="TUNNEL:PORT",
         help="Tunnel on a UDP port other than its own, vxlan:14789; repeatable.",
         show_default=False,
+        rich_help_panel=Panel.CAPTURES,
     ),
 ]
 CAPTURES: Final = typer.Argument(
@@ -78,10 +93,6 @@ CAPTURES: Final = typer.Argument(
 Files = Annotated[list[str], CAPTURES]
 OptionalFiles = Annotated[list[str] | None, CAPTURES]
 """Captures, for verbs that also take a cluster."""
-GroupOption = Annotated[
-    list[str] | None,
-    typer.Option("--group", metavar="GROUP", help="Show only this group; repeatable."),
-]
 
 SHOWN: Final = 10
 """Entries of a list shown as text, without --top and --all."""
@@ -95,9 +106,13 @@ MostOption = Annotated[
         metavar="N",
         help="Show at most N entries of each list [default: 10; all with --format json].",
         show_default=False,
+        rich_help_panel=Panel.OUTPUT,
     ),
 ]
-EveryOption = Annotated[bool, typer.Option("--all", help="Show all entries of each list.")]
+EveryOption = Annotated[
+    bool,
+    typer.Option("--all", help="Show all entries of each list.", rich_help_panel=Panel.OUTPUT),
+]
 
 
 def entries_shown(most: int | None, form: Form, *, every: bool) -> int | None:

@@ -1,4 +1,4 @@
-"""Resets and deletes committed offsets of a group (`kafkawire groups --reset-offsets`).
+"""Resets committed offsets of a group (`kafkawire groups --reset-offsets`).
 
 Law: nothing is changed without `--execute`, or while the group has members. An offset outside the
 partition becomes its first or its end offset, as with Kafka's own tool.
@@ -16,8 +16,11 @@ from kafkawire.display import printable
 
 from ..input.existing import DEAD, existing_group, existing_offsets
 from ..input.options import Form
+from ..input.panels import Panel
 from ..render.report import Section, print_report
+from .completion import complete_topic
 from .offset_spec import milliseconds
+from .unknown_names import described_topics
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, CommittedOffset, Offset
@@ -40,44 +43,76 @@ class OffsetOptions(NamedTuple):
             "--reset-offsets",
             help="With --group: set committed offsets as one of the options --to-*, "
             "--shift-by or --by-duration says. Only shows the changes, unless --execute is given.",
+            rich_help_panel=Panel.OFFSETS,
         ),
     ] = False
     delete_offsets: Annotated[
         bool,
-        typer.Option("--delete-offsets", help="With --group and --topic: delete its offsets."),
+        typer.Option(
+            "--delete-offsets",
+            help="With --group and --topic: delete its offsets.",
+            rich_help_panel=Panel.OFFSETS,
+        ),
     ] = False
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[:N,...]", help="Topic, or partitions of it, to change; repeatable."
+            metavar="NAME[:N,...]",
+            autocompletion=complete_topic,
+            help="Topic, or partitions of it, to change; repeatable.",
+            rich_help_panel=Panel.OFFSETS,
         ),
     ] = None
     all_topics: Annotated[
-        bool, typer.Option("--all-topics", help="Change all topics with committed offsets.")
+        bool,
+        typer.Option(
+            "--all-topics",
+            help="Change all topics with committed offsets.",
+            rich_help_panel=Panel.OFFSETS,
+        ),
     ] = False
-    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the first offsets.")] = (
-        False
-    )
-    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end offsets.")] = False
-    to_current: Annotated[bool, typer.Option("--to-current", help="To the committed offsets.")] = (
-        False
-    )
-    to_offset: Annotated[int | None, typer.Option(min=0, metavar="N", help="To this offset.")] = (
-        None
-    )
+    to_earliest: Annotated[
+        bool,
+        typer.Option("--to-earliest", help="To the first offsets.", rich_help_panel=Panel.OFFSETS),
+    ] = False
+    to_latest: Annotated[
+        bool, typer.Option("--to-latest", help="To the end offsets.", rich_help_panel=Panel.OFFSETS)
+    ] = False
+    to_current: Annotated[
+        bool,
+        typer.Option(
+            "--to-current", help="To the committed offsets.", rich_help_panel=Panel.OFFSETS
+        ),
+    ] = False
+    to_offset: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="To this offset.", rich_help_panel=Panel.OFFSETS),
+    ] = None
     to_datetime: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="To the first records from this time on (ISO 8601)."),
+        typer.Option(
+            metavar="TIME",
+            help="To the first records from this time on (ISO 8601).",
+            rich_help_panel=Panel.OFFSETS,
+        ),
     ] = None
     by_duration: Annotated[
         str | None,
-        typer.Option(metavar="PnDTnHnMnS", help="To the first records newer than this duration."),
+        typer.Option(
+            metavar="PnDTnHnMnS",
+            help="To the first records newer than this duration.",
+            rich_help_panel=Panel.OFFSETS,
+        ),
     ] = None
     shift_by: Annotated[
         int | None,
-        typer.Option(metavar="N", help="By N from the committed offsets."),
+        typer.Option(
+            metavar="N", help="By N from the committed offsets.", rich_help_panel=Panel.OFFSETS
+        ),
     ] = None
-    execute: Annotated[bool, typer.Option("--execute", help="Change the offsets.")] = False
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Change the offsets.", rich_help_panel=Panel.OFFSETS)
+    ] = False
 
 
 class Target(NamedTuple):
@@ -150,18 +185,13 @@ def _duration_ms(text: str) -> int:
     return round(timedelta(**parts).total_seconds() * 1000)
 
 
-async def change(
-    admin: Admin, group_id: str, options: OffsetOptions, target: Target | None, form: Form
+async def reset(
+    admin: Admin, group_id: str, options: OffsetOptions, target: Target, form: Form
 ) -> None:
-    """Delete offsets, or reset them to a target, or show what a reset would do."""
-    await _check_inactive(admin, group_id, members_allowed=options.delete_offsets)
+    """Reset offsets to a target, or show what that would do."""
+    await check_inactive(admin, group_id)
     committed = await admin.group_offsets(group_id)
-    partitions = await _partitions(admin, options, committed)
-    if target is None:
-        await admin.delete_group_offsets(group_id, partitions)
-        for topic, number in partitions:
-            typer.echo(printable(f"deleted the offset of {group_id} in {topic}-{number}"))
-        return
+    partitions = await partitions_to_change(admin, options, committed)
     offsets = await _find(admin, target, partitions, committed, options)
     if options.execute and offsets:
         await admin.alter_group_offsets(group_id, offsets)
@@ -199,20 +229,20 @@ def _json(
     }
 
 
-async def _check_inactive(admin: Admin, group_id: str, *, members_allowed: bool) -> None:
+async def check_inactive(admin: Admin, group_id: str) -> None:
     """Fail if a group has members: the next commit of theirs would undo the change."""
     states = {each.group_id: each.state for each in await admin.list_groups()}
     state = states.get(group_id, INACTIVE[0])
     if state == "" and group_id in states:  # brokers before KIP-518
         info = await existing_group(admin, group_id)
         state = DEAD if info is None else info.state
-    if state not in INACTIVE and not members_allowed:
+    if state not in INACTIVE:
         reason = f"group {group_id!r} has members (it is {state}): stop them first"
         typer.echo(printable(f"kafkawire groups: {reason}"), err=True)
         raise typer.Exit(1)
 
 
-async def _partitions(
+async def partitions_to_change(
     admin: Admin, options: OffsetOptions, committed: dict[Partition, CommittedOffset]
 ) -> list[Partition]:
     """List the partitions to change."""
@@ -229,7 +259,7 @@ async def _partitions(
         elif options.delete_offsets:
             wanted += [each for each in sorted(committed) if each[0] == name]
         else:
-            found = (await admin.describe_topics([name]))[name]
+            found = (await described_topics(admin, [name]))[name]
             wanted += [(name, each.partition) for each in found.partitions]
     return list(dict.fromkeys(wanted))
 

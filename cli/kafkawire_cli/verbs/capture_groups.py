@@ -12,7 +12,7 @@ from kafkawire.display import printable
 
 from ..input.inputs import InputError
 from ..input.names import suggestion
-from ..input.options import DEFAULTS, Files, GroupOption, ReportOptions
+from ..input.options import DEFAULTS, Files, ReportOptions
 from ..input.sources import reading, refuse
 from ..render.report import print_capture_report, top
 
@@ -32,7 +32,7 @@ class GroupOrder(StrEnum):
 
 def groups(
     given: Files,
-    wanted: GroupOption = None,
+    wanted: list[str] | None = None,
     sort: GroupOrder = GroupOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:

@@ -40,7 +40,10 @@ def _list_targets(wanted: bool) -> None:
 
 
 def codegen(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory; created if missing.")],
+    out: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Output directory; created if missing."),
+    ],
     package: Annotated[
         str | None,
         typer.Option(
@@ -79,11 +82,11 @@ def codegen(
     """Generate codecs and more from message schemas.
 
     \b
-    kafkawire codegen --schemas schemas --package my.messages --out my/messages
-    kafkawire codegen --package kafka_messages --out ./kafka_messages
+    kafkawire codegen --schemas schemas --package my.messages --output my/messages
+    kafkawire codegen --package kafka_messages --output ./kafka_messages
     kafkawire codegen --schemas kafka-clients-4.4.0.jar --schemas ./ours ...
-    kafkawire codegen --target site --out ./reference
-    kafkawire codegen --templates ./templates --out ./generated
+    kafkawire codegen --target site --output ./reference
+    kafkawire codegen --templates ./templates --output ./generated
 
     Schemas are in the format of Apache Kafka's own message directories and jars.
     """
@@ -116,7 +119,7 @@ def _generated(
         raise typer.BadParameter(printable(reason), param_hint="--schemas") from None
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}"
-        raise typer.BadParameter(reason, param_hint="--out") from None
+        raise typer.BadParameter(reason, param_hint="--output") from None
 
 
 def _python(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:

@@ -16,9 +16,12 @@ import typer
 
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
+from ..input.panels import Panel
 from ..input.values import NO_VALUES, ValueOptions, record_values
+from ..live.completion import complete_group, complete_topic
 from ..live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
 from ..live.reader import Reader, Until
+from ..live.unknown_names import described_topics
 from ..render.consumed_records import FORMATS, writer
 
 if TYPE_CHECKING:
@@ -33,7 +36,10 @@ ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members 
 
 
 def consume(  # noqa: PLR0913 - options of the verb
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to read.")],
+    topics: Annotated[
+        list[str],
+        typer.Argument(metavar="TOPIC...", help="Topics to read.", autocompletion=complete_topic),
+    ],
     cluster: ClusterOptions = NO_OPTIONS,
     group: Annotated[
         str | None,
@@ -41,6 +47,7 @@ def consume(  # noqa: PLR0913 - options of the verb
             "--group",
             "-g",
             metavar="GROUP",
+            autocompletion=complete_group,
             help="Join this consumer group and commit [default: read all partitions].",
         ),
     ] = None,
@@ -48,11 +55,11 @@ def consume(  # noqa: PLR0913 - options of the verb
         str,
         typer.Option(
             "--offset",
-            "-o",
             metavar=FORMS,
             help="Where to begin; -N: the last N records of each partition. With --group: earliest,"
             " latest or TIME, for partitions without a committed offset. TIME is ISO 8601, or @ "
             "and milliseconds since 1970.",
+            rich_help_panel=Panel.RECORDS,
         ),
     ] = "earliest",
     until: Annotated[
@@ -60,20 +67,39 @@ def consume(  # noqa: PLR0913 - options of the verb
         typer.Option(
             metavar="latest|OFFSET|-N|TIME",
             help="Exit before this offset, which is looked up at the start.",
+            rich_help_panel=Panel.RECORDS,
         ),
     ] = None,
     partitions: Annotated[
         list[int] | None,
         typer.Option(
-            "--partition", "-p", min=0, metavar="N", help="Read this partition; repeatable."
+            "--partition",
+            "-p",
+            min=0,
+            metavar="N",
+            help="Read this partition; repeatable.",
+            rich_help_panel=Panel.RECORDS,
         ),
     ] = None,
     most: Annotated[
         int | None,
-        typer.Option("--max-records", "-n", min=1, metavar="N", help="Exit after N records."),
+        typer.Option(
+            "--max-records",
+            "-n",
+            min=1,
+            metavar="N",
+            help="Exit after N records.",
+            rich_help_panel=Panel.RECORDS,
+        ),
     ] = None,
     to_end: Annotated[
-        bool, typer.Option("--exit-at-end", "-e", help="Exit at the end of the partitions.")
+        bool,
+        typer.Option(
+            "--exit-at-end",
+            "-e",
+            help="Exit at the end of the partitions.",
+            rich_help_panel=Panel.RECORDS,
+        ),
     ] = False,
     form: Annotated[
         str,
@@ -83,6 +109,7 @@ def consume(  # noqa: PLR0913 - options of the verb
             metavar=FORMATS,
             help="Output format. TEMPLATE has %k key, %s value, %h headers, %t topic, %p partition,"
             " %o offset, %T timestamp, %K and %S sizes, %v value decoded by --values.",
+            rich_help_panel=Panel.OUTPUT,
         ),
     ] = "table",
     decoding: ValueOptions = NO_VALUES,
@@ -91,10 +118,10 @@ def consume(  # noqa: PLR0913 - options of the verb
 
     \b
     kafkawire consume orders -b localhost:9092
-    kafkawire consume orders payments --group audit -o latest -f json | jq .value
+    kafkawire consume orders payments --group audit --offset latest -f json | jq .value
     kafkawire consume orders --values avro --registry-url http://localhost:8081 -f json
-    kafkawire consume orders -o 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
-    kafkawire consume orders -p 0 -o -10 -e -f '%p:%o %k=%s\\n'
+    kafkawire consume orders --offset 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
+    kafkawire consume orders -p 0 --offset -10 -e -f '%p:%o %k=%s\\n'
 
     Runs until interrupted, unless --until, --max-records or --exit-at-end is given. Exit code 0:
     success or interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
@@ -196,7 +223,7 @@ async def _partitions(
     from kafkawire.protocol import ErrorCode
 
     async with live.admin_beside(config) as admin:
-        found = await admin.describe_topics(names)
+        found = await described_topics(admin, names)
     known = {name: [each.partition for each in found[name].partitions] for name in names}
     for name in names:
         for number in wanted or []:

@@ -24,6 +24,7 @@ from ..input.options import (
     TunnelOption,
 )
 from ..input.packages import RegistryOption, registry
+from ..input.panels import Panel
 from ..input.sources import INTERRUPTED, known, refuse
 from ..input.values import NO_VALUES, ValueOptions, decoded_text
 from ..parallel.jobs import decoded, records_process, table_batches
@@ -57,10 +58,12 @@ def decode(  # noqa: PLR0913 - options of the verb
             metavar="API",
             help="Decode a bare message body of this API.",
             autocompletion=complete_api,
+            rich_help_panel=Panel.BARE,
         ),
     ] = None,
     version: Annotated[
-        int | None, typer.Option(metavar="N", help="With --api: API version.")
+        int | None,
+        typer.Option(metavar="N", help="With --api: API version.", rich_help_panel=Panel.BARE),
     ] = None,
     direction: Annotated[
         str | None,
@@ -68,29 +71,45 @@ def decode(  # noqa: PLR0913 - options of the verb
             metavar="request|response",
             help="With --api: direction [default: request].",
             show_default=False,
+            rich_help_panel=Panel.BARE,
         ),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 if any message is not fully decoded.")
     ] = False,
     records: Annotated[
-        bool, typer.Option("--records", help="Show the records, not only their number.")
+        bool,
+        typer.Option(
+            "--records",
+            help="Show the records, not only their number.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
     decoding: ValueOptions = NO_VALUES,
     redact: Annotated[
         bool,
-        typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
+        typer.Option(
+            "--redact",
+            help="Replace keys and values of records by sizes and hashes.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
     show_secrets: Annotated[
         bool,
-        typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
+        typer.Option(
+            "--show-secrets",
+            help="Show tokens, passwords, keys and secret configs.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Use N processors.")
     ] = 1,
     rotated: Annotated[
         bool,
-        typer.Option("--rotated", help="Read rotated files as one capture."),
+        typer.Option(
+            "--rotated", help="Read rotated files as one capture.", rich_help_panel=Panel.CAPTURES
+        ),
     ] = False,
     times: Annotated[
         Times,
@@ -98,10 +117,14 @@ def decode(  # noqa: PLR0913 - options of the verb
             "--time",
             help="Times in the table: UTC, local, since the first packet, or since the message "
             "before.",
+            rich_help_panel=Panel.OUTPUT,
         ),
     ] = Times.UTC,
     colour: Annotated[
-        Colour, typer.Option("--color", help="Colour the table; auto: on a terminal.")
+        Colour,
+        typer.Option(
+            "--color", help="Colour the table; auto: on a terminal.", rich_help_panel=Panel.OUTPUT
+        ),
     ] = Colour.AUTO,
     table: Annotated[
         list[str] | None,
@@ -111,6 +134,7 @@ def decode(  # noqa: PLR0913 - options of the verb
             help="Write a table instead of messages: exchanges, records, ... (docs/tables.md); "
             "repeatable.",
             autocompletion=complete_table,
+            rich_help_panel=Panel.TABLES,
         ),
     ] = None,
     bodies: Annotated[
@@ -121,6 +145,7 @@ def decode(  # noqa: PLR0913 - options of the verb
             help="With --table messages: only this message, FetchRequest, and its body as columns "
             "instead of JSON.",
             autocompletion=complete_captured,
+            rich_help_panel=Panel.TABLES,
         ),
     ] = None,
     to: Annotated[
@@ -131,6 +156,7 @@ def decode(  # noqa: PLR0913 - options of the verb
             metavar="FILE|DIR",
             help="With --table: .jsonl, .csv, .parquet or .arrow file; for several tables a "
             "directory or a name with {table}.",
+            rich_help_panel=Panel.TABLES,
         ),
     ] = None,
     compression: CompressionOption = None,

@@ -14,6 +14,7 @@ from kafkawire.display import printable
 from ..input.inputs import InputError, read_limited
 from ..input.names import checked_version, complete_message, direction_of, message_name
 from ..input.packages import RegistryOption, registry
+from ..input.panels import Panel
 
 
 def encode(  # noqa: PLR0913 - options of the verb
@@ -33,13 +34,24 @@ def encode(  # noqa: PLR0913 - options of the verb
         str, typer.Option(metavar="request|response", help="Direction.")
     ] = "request",
     frame: Annotated[
-        bool, typer.Option("--frame", help="Encode a whole frame with size and header.")
+        bool,
+        typer.Option(
+            "--frame",
+            help="Encode a whole frame with size and header.",
+            rich_help_panel=Panel.FRAME,
+        ),
     ] = False,
     correlation_id: Annotated[
-        int, typer.Option(metavar="N", help="With --frame: correlation id.")
+        int,
+        typer.Option(
+            metavar="N", help="With --frame: correlation id.", rich_help_panel=Panel.FRAME
+        ),
     ] = 0,
     client_id: Annotated[
-        str | None, typer.Option(metavar="ID", help="With --frame: client id of a request.")
+        str | None,
+        typer.Option(
+            metavar="ID", help="With --frame: client id of a request.", rich_help_panel=Panel.FRAME
+        ),
     ] = None,
     package: RegistryOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Write raw bytes instead of hex.")] = False,

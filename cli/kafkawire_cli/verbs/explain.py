@@ -21,6 +21,7 @@ from ..input import inputs
 from ..input.names import checked_version, complete_message, direction_of, message_name
 from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ..input.packages import RegistryOption, registry
+from ..input.panels import Panel
 from ..input.sources import Known, known, readable, refuse
 
 if TYPE_CHECKING:
@@ -58,11 +59,19 @@ def explain(  # noqa: PLR0913 - options of the verb
             metavar="API",
             help="API, message name or API key: Fetch, FetchRequest, 1.",
             autocompletion=complete_message,
+            rich_help_panel=Panel.BARE,
         ),
     ] = None,
-    version: Annotated[int | None, typer.Option(metavar="N", help="API version.")] = None,
+    version: Annotated[
+        int | None, typer.Option(metavar="N", help="API version.", rich_help_panel=Panel.BARE)
+    ] = None,
     frame: Annotated[
-        bool, typer.Option("--frame", help="The bytes are a whole frame with size and header.")
+        bool,
+        typer.Option(
+            "--frame",
+            help="The bytes are a whole frame with size and header.",
+            rich_help_panel=Panel.BARE,
+        ),
     ] = False,
     direction: Annotated[
         str | None,
@@ -70,15 +79,28 @@ def explain(  # noqa: PLR0913 - options of the verb
             metavar="request|response",
             help="Direction [default: from the message name, else request].",
             show_default=False,
+            rich_help_panel=Panel.BARE,
         ),
     ] = None,
-    tree: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    tree: Annotated[
+        bool, typer.Option("--json", help="Print as JSON.", rich_help_panel=Panel.OUTPUT)
+    ] = False,
     show_secrets: Annotated[
-        bool, typer.Option("--show-secrets", help="Show SASL tokens, passwords and keys.")
+        bool,
+        typer.Option(
+            "--show-secrets",
+            help="Show SASL tokens, passwords and keys.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
     packet: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Explain the messages that end in this packet."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Explain the messages that end in this packet.",
+            rich_help_panel=Panel.CAPTURES,
+        ),
     ] = None,
     exchange: Annotated[
         int | None,
@@ -87,6 +109,7 @@ def explain(  # noqa: PLR0913 - options of the verb
             metavar="N",
             help="Explain the requests and responses of the exchanges of which a message ends in "
             "this packet.",
+            rich_help_panel=Panel.CAPTURES,
         ),
     ] = None,
     port: PortOption = None,

@@ -7,17 +7,22 @@ group that is deleted while the verb runs does not exist: it is left out of the 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import plural, printable
+from kafkawire.display import plural
 
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
 from ..input.existing import existing_group, existing_offsets, if_exists
-from ..input.options import DEFAULTS, Form, GroupOption, OptionalFiles, ReportOptions
-from ..live.group_offsets import NO_OFFSETS, OffsetOptions, change, checked
+from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
+from ..input.panels import Panel
+from ..live.changes import NO_CHANGE_OPTIONS, ChangeOptions
+from ..live.completion import complete_group
+from ..live.group_changes import delete_groups, delete_offsets
+from ..live.group_offsets import NO_OFFSETS, OffsetOptions, checked, reset
+from ..live.unknown_names import listed_groups, refuse_group
 from ..render.report import Section, count_text, print_report, ranges_text
 from .capture_groups import GroupOrder
 from .capture_groups import groups as of_captures
@@ -56,15 +61,29 @@ class Group(NamedTuple):
         return sum(known) if known else None
 
 
-def groups(
+def groups(  # noqa: PLR0913 - options of the verb
     context: typer.Context,
     given: OptionalFiles = None,
     cluster: ClusterOptions = NO_OPTIONS,
-    wanted: GroupOption = None,
+    wanted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group",
+            metavar="GROUP",
+            help="Show only this group; repeatable.",
+            autocompletion=complete_group,
+        ),
+    ] = None,
     delete: Annotated[
         list[str] | None,
-        typer.Option(metavar="GROUP", help="Delete this group and its offsets; repeatable."),
+        typer.Option(
+            metavar="GROUP",
+            help="Delete this group and its offsets; repeatable.",
+            autocompletion=complete_group,
+            rich_help_panel=Panel.CHANGES,
+        ),
     ] = None,
+    confirmation: ChangeOptions = NO_CHANGE_OPTIONS,
     offsets: OffsetOptions = NO_OFFSETS,
     sort: Annotated[
         GroupOrder, typer.Option(help="Sort groups of captures by this.")
@@ -83,53 +102,52 @@ def groups(
     With --bootstrap-server, shows the groups of a live cluster and their current lag. In captures,
     lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
     responses; it is empty if there were none.
+
+    Exit code 1: an error of the cluster, such as an unknown group, or a deletion that was not
+    confirmed; 2: usage error.
     """
     if not live.is_live(context, given, cluster, "sort"):
         of_captures(given or [], wanted, sort, options)
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")
-    client = live.admin_configuration(cluster)
     target = checked(offsets, wanted, round(time.time() * 1000))
+    deleting = "--delete" if delete else "--delete-offsets" if offsets.delete_offsets else None
+    confirmation.check(deleting, changing=deleting is not None)
+    client = live.admin_configuration(cluster)
+    if delete:
+        delete_groups(client, delete, confirmation, options.form)
+        return
+    if wanted and offsets.delete_offsets:
+        delete_offsets(client, wanted[0], offsets, confirmation, options.form)
+        return
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            for group_id in delete or []:
-                await admin.delete_group(group_id)
-                typer.echo(printable(f"deleted group {group_id}"))
-            if wanted and (offsets.reset_offsets or offsets.delete_offsets):
-                await change(admin, wanted[0], offsets, target, options.form)
-            elif not delete:
+            if wanted and target is not None:
+                await reset(admin, wanted[0], offsets, target, options.form)
+            else:
                 await _show(admin, wanted, options.form)
 
     live.run(work, client)
 
 
 async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
-    listed = {each.group_id: each for each in await admin.list_groups()}
-    for group_id in wanted or []:
-        if group_id not in listed:
-            _refuse(group_id)
+    chosen = await listed_groups(admin, wanted)
     known = set(await admin.list_topics())
-    chosen = list(listed.values()) if wanted is None else [listed[each] for each in wanted]
     found: list[Group] = []
     for each in chosen:
         group = await _group(admin, each, known)
         if group is not None:
             found.append(group)
         elif wanted is not None:
-            _refuse(each.group_id)
+            refuse_group(each.group_id)
     print_report(
         form,
         lambda: [part for each in found for part in _sections(each)] if wanted else [_list(found)],
         lambda: {"groups": [_json(group) for group in found]},
         "No consumer groups found.",
     )
-
-
-def _refuse(group_id: str) -> NoReturn:
-    typer.echo(printable(f"kafkawire groups: no such group: {group_id!r}"), err=True)
-    raise typer.Exit(1)
 
 
 async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group | None:

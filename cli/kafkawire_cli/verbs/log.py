@@ -1,7 +1,7 @@
 """`kafkawire log`: reads and verifies the files of a broker's log directory.
 
-Law: rows are written to standard output (or --out), findings to standard error; everything readable
-is shown despite findings.
+Law: rows are written to standard output (or --output), findings to standard error; everything
+readable is shown despite findings.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from kafkawire_codegen.whole_files import whole_file, whole_files
 
 from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT
+from ..input.panels import Panel
 from ..input.values import NO_VALUES, ValueOptions, record_values
 from ..pipes import stop_at_closed_pipe
 from ..render.log.rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
@@ -52,13 +53,20 @@ def log(
     shape: Annotated[Shape | None, ROW_FORMAT] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Output file; required for parquet."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Output file; required for parquet.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = None,
     batches: Annotated[
         bool,
         typer.Option(
             "--batches",
             help="Show headers of record batches instead of records, and torn or zeroed tails.",
+            rich_help_panel=Panel.OUTPUT,
         ),
     ] = False,
     decoder: Annotated[
@@ -71,7 +79,11 @@ def log(
     ] = False,
     show_secrets: Annotated[
         bool,
-        typer.Option("--show-secrets", help="Show passwords and SCRAM keys in the metadata log."),
+        typer.Option(
+            "--show-secrets",
+            help="Show passwords and SCRAM keys in the metadata log.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
 ) -> None:
     """Read and verify the files of a broker's log directory.
@@ -79,7 +91,7 @@ def log(
     \b
     kafkawire log /var/lib/kafka/orders-0/00000000000000000000.log
     kafkawire log __consumer_offsets-12 --format jsonl | jq 'select(.value == null).key.message'
-    kafkawire log /var/lib/kafka --format parquet --out dump.parquet
+    kafkawire log /var/lib/kafka --format parquet --output dump.parquet
     kafkawire log orders-0 --values avro --value-schemas schemas
     kafkawire log copied.log --decoder transactions
     kafkawire log /var/lib/kafka/orders-0 --batches
@@ -89,7 +101,7 @@ def log(
     """
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
-        raise MissingOption("required for --format parquet", param_hint="--out")
+        raise MissingOption("required for --format parquet", param_hint="--output")
     values = record_values(decoding)
     if values is not None and (batches or form is Shape.PARQUET):
         where = "--batches" if batches else "--format parquet"

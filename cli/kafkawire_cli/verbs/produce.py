@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, NamedTuple
 
 import typer
 
@@ -20,7 +20,10 @@ from kafkawire.errors import InvalidRecordValue, UnusableSchema
 
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
+from ..input.panels import Panel
 from ..input.values import NO_ENCODING, EncodingOptions, RecordEncoders, record_encoders
+from ..live.completion import complete_topic
+from ..live.unknown_names import with_similar_topic
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
@@ -37,17 +40,19 @@ MAX_LINE: Final = 1 << 27
 class LineFormat(NamedTuple):
     """The format of a line: the separator after its key, and the text that stands for null.
 
-    headers: those of each record. encoders: of keys and values; None leaves these as they are.
+    headers, key: those of each record, unless the line has a key. encoders: of keys and values;
+    None leaves these as they are.
     """
 
     separator: bytes | None
     null: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+    key: bytes | None = None
     encoders: RecordEncoders | None = None
 
     def record(self, line: bytes) -> tuple[bytes | None, bytes | None]:
         """Split a line into key and value; InvalidRecordValue or UnusableSchema if not encoded."""
-        key: bytes | None = None
+        key = self.key
         if self.separator is not None and self.separator in line:
             key, _, line = line.partition(self.separator)
         value = None if line == self.null else line
@@ -55,11 +60,20 @@ class LineFormat(NamedTuple):
 
 
 def produce(  # noqa: PLR0913 - options of the verb
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic to send to.")],
+    topic: Annotated[
+        str,
+        typer.Argument(metavar="TOPIC", help="Topic to send to.", autocompletion=complete_topic),
+    ],
     cluster: ClusterOptions = NO_OPTIONS,
     source: Annotated[
         typer.FileBinaryRead,
-        typer.Option("--input", "-i", metavar="FILE", help="Input file; - for stdin."),
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="FILE",
+            help="Input file; - for stdin.",
+            rich_help_panel=Panel.RECORDS,
+        ),
     ] = "-",  # type: ignore[assignment]  # typer opens it
     key_separator: Annotated[
         str | None,
@@ -68,33 +82,75 @@ def produce(  # noqa: PLR0913 - options of the verb
             "-K",
             metavar="TEXT",
             help="Separator between key and value [default: no key].",
+            rich_help_panel=Panel.RECORDS,
         ),
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            "-k",
+            metavar="TEXT",
+            help="Key of each record.",
+            rich_help_panel=Panel.RECORDS,
+        ),
+    ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole-input",
+            help="Send the whole input as one record, with its line ends.",
+            rich_help_panel=Panel.RECORDS,
+        ),
+    ] = False,
     partition: Annotated[
         int | None,
-        typer.Option("--partition", "-p", min=0, metavar="N", help="Partition [default: by key]."),
+        typer.Option(
+            "--partition",
+            "-p",
+            min=0,
+            metavar="N",
+            help="Partition [default: by key].",
+            rich_help_panel=Panel.RECORDS,
+        ),
     ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
-            "--header", "-H", metavar="NAME=VALUE", help="Header of each record; repeatable."
+            "--header",
+            "-H",
+            metavar="NAME=VALUE",
+            help="Header of each record; repeatable.",
+            rich_help_panel=Panel.RECORDS,
         ),
     ] = None,
     encoding: EncodingOptions = NO_ENCODING,
     null: Annotated[
         str | None,
-        typer.Option("--null", metavar="TEXT", help="Send this value as null (a tombstone)."),
+        typer.Option(
+            "--null",
+            metavar="TEXT",
+            help="Send this value as null (a tombstone).",
+            rich_help_panel=Panel.RECORDS,
+        ),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print partition and offset of each record.")
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Print partition and offset of each record.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
 ) -> None:
-    """Send each line of the input as a record.
+    """Send each line of the input, or the whole input, as a record.
 
     \b
     echo 'alice:apples' | kafkawire produce orders -b localhost:9092 -K :
     kafkawire produce orders --values avro --registry-url http://localhost:8081 < orders.jsonl
     kafkawire produce orders -H source=import -i lines.txt -X compression.type=zstd -X acks=1
+    kafkawire produce images -i photo.jpg --whole-input --key photo
 
     Prints the number of delivered and failed records. Exit code 1: a record was not delivered, or
     cluster or topic not found; 2: usage error.
@@ -104,23 +160,31 @@ def produce(  # noqa: PLR0913 - options of the verb
 
     if key_separator == "":
         raise typer.BadParameter("must not be empty", param_hint="--key-separator")
+    for option, other in {"--key": key, "--whole-input": whole or None}.items():
+        if other is not None and key_separator is not None:
+            raise typer.BadParameter(
+                "not allowed together", param_hint=f"{option}, --key-separator"
+            )
+    separator = _bytes(key_separator)
     encoders = record_encoders(encoding, topic)
-    line_format = LineFormat(_bytes(key_separator), _bytes(null), _headers(header or []), encoders)
+    line_format = LineFormat(separator, _bytes(null), _headers(header or []), _bytes(key), encoders)
+    read = _whole if whole else _lines
     client = live.configuration(cluster, PRODUCER_KEYS)
-    report = DeliveryReport(verbose)
+    report = DeliveryReport(verbose, "the input" if whole else "line {}")
 
     async def work() -> None:
         producer = Producer(client.values)
         await producer.start()
         close_timeout_s: float | None = None
         try:
-            await _send(producer, topic, source, line_format, partition, report)
+            await _send(producer, topic, read(source), line_format, partition, report)
         except asyncio.CancelledError:
             close_timeout_s = DELIVER_SECONDS
             raise
         finally:
             await producer.close(close_timeout_s)
             await report.drain()
+        await _suggest_topic(client.values, topic, report.error)
 
     try:
         live.run(work, client)
@@ -147,11 +211,17 @@ def _headers(given: list[str]) -> tuple[tuple[str, bytes | None], ...]:
 
 
 class DeliveryReport:
-    """Counts delivered and failed lines, in input order, and prints the failures."""
+    """Counts delivered and failed lines, in input order, and prints the failures.
 
-    def __init__(self, verbose: bool) -> None:
+    place: where a line is, with its number. error: the last failure, if it is of
+    the client.
+    """
+
+    def __init__(self, verbose: bool, place: str) -> None:
         self.lines = self.delivered = self.failed = 0
         self._verbose = verbose
+        self._place = place
+        self.error: ClientError | None = None
         self._pending: deque[asyncio.Future[RecordMetadata]] = deque()
 
     async def add(self, future: asyncio.Future[RecordMetadata]) -> ClientError | None:
@@ -176,7 +246,8 @@ class DeliveryReport:
             metadata = await asyncio.shield(self._pending[0])
         except (ClientError, InvalidRecordValue, UnusableSchema) as error:
             self.failed += 1
-            typer.echo(printable(f"line {line}: {error}"), err=True)
+            self.error = _client_error(error)
+            typer.echo(printable(f"{self._place.format(line)}: {error}"), err=True)
         else:
             self.delivered += 1
             if self._verbose:
@@ -195,13 +266,13 @@ def _client_error(error: BaseException) -> ClientError | None:
 async def _send(
     producer: Producer,
     topic: str,
-    source: BinaryIO,
+    records: AsyncIterator[bytes],
     line_format: LineFormat,
     partition: int | None,
     report: DeliveryReport,
 ) -> None:
     """Send lines with bounded memory. Stop reading after an error that would affect every line."""
-    async for line in _lines(source):
+    async for line in records:
         try:
             key, value = line_format.record(line)
         except InvalidRecordValue as invalid:
@@ -241,10 +312,51 @@ def _affects_all(error: ClientError) -> bool:
     return isinstance(error, RequestFailed)
 
 
-async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read lines as they arrive, without blocking the event loop.
+async def _suggest_topic(config: dict[str, Any], topic: str, error: ClientError | None) -> None:
+    """Name a topic that is similar to one that does not exist."""
+    from kafkawire.client.failures import BrokerError
 
-    A daemon thread reads, so that an interrupt does not wait for the next line.
+    if isinstance(error, BrokerError):
+        async with live.admin_beside(config) as admin:
+            known = await with_similar_topic(admin, error, [topic])
+        if known is not error:
+            typer.echo(printable(f"kafkawire produce: {known}"), err=True)
+
+
+async def _whole(source: BinaryIO) -> AsyncIterator[bytes]:
+    """Read the whole input as one record; a record of more than MAX_LINE bytes is an error."""
+    content = bytearray()
+    async for chunk in _chunks(source):
+        content += chunk
+        _check_size(len(content), "a record")
+    yield bytes(content)
+
+
+async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
+    """Read lines as they arrive."""
+    rest: list[bytes] = []
+    size = 0
+    async for chunk in _chunks(source):
+        first, *lines = chunk.split(b"\n")
+        rest.append(first)
+        for line in lines:
+            yield b"".join(rest)
+            rest = [line]
+        size = len(rest[0]) if lines else size + len(first)
+        _check_size(size, "a line")
+    if size:
+        yield b"".join(rest)
+
+
+def _check_size(size: int, what: str) -> None:
+    if size > MAX_LINE:
+        raise typer.BadParameter(f"{what} of more than {MAX_LINE} bytes", param_hint="--input")
+
+
+async def _chunks(source: BinaryIO) -> AsyncIterator[bytes]:
+    """Read bytes as they arrive, without blocking the event loop.
+
+    A daemon thread reads, so that an interrupt does not wait for more input.
     """
     loop = asyncio.get_running_loop()
     chunks: asyncio.Queue[bytes] = asyncio.Queue(1)
@@ -257,21 +369,9 @@ async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
             if not stopped.is_set():
                 asyncio.run_coroutine_threadsafe(chunks.put(chunk), loop).result()
 
-    threading.Thread(target=read, name="lines", daemon=True).start()
-    rest: list[bytes] = []
-    size = 0
+    threading.Thread(target=read, name="input", daemon=True).start()
     try:
         while chunk := await chunks.get():
-            first, *lines = chunk.split(b"\n")
-            rest.append(first)
-            for line in lines:
-                yield b"".join(rest)
-                rest = [line]
-            size = len(rest[0]) if lines else size + len(first)
-            if size > MAX_LINE:
-                reason = f"a line of more than {MAX_LINE} bytes"
-                raise typer.BadParameter(reason, param_hint="--input")
-        if size:
-            yield b"".join(rest)
+            yield chunk
     finally:
         stopped.set()

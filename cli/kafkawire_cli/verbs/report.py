@@ -20,6 +20,7 @@ from ..input.options import (
     ReportOptions,
     TunnelOption,
 )
+from ..input.panels import Panel
 from ..input.sources import readable, reading, refuse
 from ..render.report import exit_if_incomplete
 
@@ -32,7 +33,14 @@ if TYPE_CHECKING:
 def report(  # noqa: PLR0913 - options of the verb
     given: Files,
     to: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page to write.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = Path("report.html"),
     target: Annotated[
         str | None,
@@ -45,7 +53,11 @@ def report(  # noqa: PLR0913 - options of the verb
     ] = None,
     show_secrets: Annotated[
         bool,
-        typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
+        typer.Option(
+            "--show-secrets",
+            help="Show tokens, passwords, keys and secret configs.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
     wanted: FilterOption = None,
     port: PortOption = None,

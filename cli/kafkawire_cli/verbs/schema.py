@@ -17,6 +17,7 @@ from kafkawire.display import printable_lines
 
 from ..input.names import complete_message, complete_release, suggestion
 from ..input.schema_sources import existing, load, readable, releases_of, sides
+from ..verb_command import VerbCommand
 from .schema_merge import merge
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ ReleasesOption = Annotated[
 ]
 
 
-@app.command("lint", short_help="Check schemas against the rules.")
+@app.command("lint", cls=VerbCommand, short_help="Check schemas against the rules.")
 def lint(
     paths: Annotated[
         list[Path] | None,
@@ -102,7 +103,7 @@ def lint(
         raise typer.Exit(1)
 
 
-@app.command("show", short_help="Show the fields of a message by version.")
+@app.command("show", cls=VerbCommand, short_help="Show the fields of a message by version.")
 def show(
     name: Annotated[
         str,
@@ -140,7 +141,7 @@ def show(
         _print("\n\n".join(table.text() for table in tables))
 
 
-@app.command("diff", short_help="Compare two directories, jars or releases.")
+@app.command("diff", cls=VerbCommand, short_help="Compare two directories, jars or releases.")
 def diff(
     before: Annotated[
         str,
@@ -181,10 +182,10 @@ def diff(
         raise typer.Exit(1)
 
 
-app.command("merge", short_help="Merge releases into one timeline.")(merge)
+app.command("merge", cls=VerbCommand, short_help="Merge releases into one timeline.")(merge)
 
 
-@app.command("coverage", short_help="Show which APIs of a release are covered.")
+@app.command("coverage", cls=VerbCommand, short_help="Show which APIs of a release are covered.")
 def coverage(
     release: Annotated[
         list[str] | None,

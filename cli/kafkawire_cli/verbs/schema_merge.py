@@ -28,7 +28,7 @@ def merge(
             "its jar says its release; or a directory with a releases.json.",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Output directory.")],
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Output directory.")],
     about_from: Annotated[
         Path | None,
         typer.Option(
@@ -46,10 +46,10 @@ def merge(
     """Merge releases into one timeline: each version that was ever released.
 
     \b
-    kafkawire schema merge old/kafka-clients-*.jar --out all
-    kafkawire schema merge 4.2=kafka_4.2/libs 4.3=kafka_4.3/libs --out all
+    kafkawire schema merge old/kafka-clients-*.jar --output all
+    kafkawire schema merge 4.2=kafka_4.2/libs 4.3=kafka_4.3/libs --output all
     kafkawire schema merge schemas 4.4=libs --about-from schemas --overwrite \\
-        --out schemas
+        --output schemas
 
     The layout of a version is that of the newest release that has it. Versions
     whose layout changed without a new number are listed with what they lost and

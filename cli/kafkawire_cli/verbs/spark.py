@@ -14,6 +14,7 @@ from kafkawire.extras import requires
 from .. import pipes
 from ..input.names import complete_table, unknown_table
 from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption, pairs
+from ..input.panels import Panel
 from ..input.sources import INTERRUPTED, known
 
 if TYPE_CHECKING:
@@ -37,15 +38,26 @@ def spark(  # noqa: PLR0913 - options of the verb
     watch: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Process captures as they arrive in DIR, until interrupted."
+            metavar="DIR",
+            help="Process captures as they arrive in DIR, until interrupted.",
+            rich_help_panel=Panel.WATCH,
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="With --watch: process the complete captures, then exit.")
+        bool,
+        typer.Option(
+            "--once",
+            help="With --watch: process the complete captures, then exit.",
+            rich_help_panel=Panel.WATCH,
+        ),
     ] = False,
     end: Annotated[
         bool,
-        typer.Option("--end", help="With --watch: process all captures as complete, then exit."),
+        typer.Option(
+            "--end",
+            help="With --watch: process all captures as complete, then exit.",
+            rich_help_panel=Panel.WATCH,
+        ),
     ] = False,
     table: Annotated[
         list[str] | None,

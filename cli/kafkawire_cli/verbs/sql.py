@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkawire.display import printable_lines
+from kafkawire.display import printable
 from kafkawire.errors import MissingPackage, QueryError
 from kafkawire_codegen.whole_files import ended_by_signals
 
 from .. import pipes
 from ..input.inputs import InputError, MissingOption
 from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
+from ..input.panels import Panel
 from ..input.query_tables import QueryTables, Shown
 from ..input.sources import Known, known, readable, refuse, sources
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
@@ -50,6 +51,7 @@ def sql(  # noqa: PLR0913 - options of the verb
             "-o",
             metavar="FILE",
             help="Output file: .jsonl, .csv, .parquet or .arrow.",
+            rich_help_panel=Panel.OUTPUT,
         ),
     ] = None,
     port: PortOption = None,
@@ -58,11 +60,19 @@ def sql(  # noqa: PLR0913 - options of the verb
     tunnel: TunnelOption = None,
     redact: Annotated[
         bool,
-        typer.Option("--redact", help="Replace keys and values of records by sizes and hashes."),
+        typer.Option(
+            "--redact",
+            help="Replace keys and values of records by sizes and hashes.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
     show_secrets: Annotated[
         bool,
-        typer.Option("--show-secrets", help="Show tokens, passwords, keys and secret configs."),
+        typer.Option(
+            "--show-secrets",
+            help="Show tokens, passwords, keys and secret configs.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
     ] = False,
 ) -> None:
     """Query captures in SQL.
@@ -232,4 +242,4 @@ def _line(prompts: bool, prompt: str) -> str | None:
 
 
 def _say(error: Exception) -> None:
-    typer.echo(f"kafkawire sql: {printable_lines(str(error).expandtabs(4))}", err=True)
+    typer.echo(f"kafkawire sql: {printable(str(error).expandtabs(4))}", err=True)

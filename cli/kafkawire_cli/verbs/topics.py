@@ -1,12 +1,11 @@
 """`kafkawire topics`: the topics in captures, or those of a live cluster.
 
-Law: a topic named on the command line that does not exist is an error; only topics named on the
-command line are deleted.
+Law: a topic named on the command line that does not exist is an error.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,8 +13,12 @@ from kafkawire.display import plural
 
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
-from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions, pairs
+from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
+from ..live.changes import NO_CHANGE_OPTIONS, ChangeOptions
+from ..live.completion import complete_topic
 from ..live.offset_spec import OffsetKind, parse_offset
+from ..live.topic_changes import NO_TOPIC_CHANGES, TopicChanges, change, checked
+from ..live.unknown_names import described_topics
 from ..render.report import Section, count_text, print_report
 from .capture_topics import Sort
 from .capture_topics import topics as of_captures
@@ -24,51 +27,18 @@ if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, TopicInfo
 
 
-class Changes(NamedTuple):
-    """Options that create or delete topics of a cluster."""
-
-    create: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME[:PARTITIONS]", help="Create this topic; repeatable."),
-    ] = None
-    replication_factor: Annotated[
-        int,
-        typer.Option(
-            min=-1, metavar="N", help="With --create: replication factor; -1: broker default."
-        ),
-    ] = -1
-    topic_config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic-config",
-            metavar="KEY=VALUE",
-            help="With --create: configuration of the topic; repeatable.",
-        ),
-    ] = None
-    delete: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Delete this topic and its records; repeatable."),
-    ] = None
-
-    def new_topics(self) -> list[tuple[str, int]]:
-        """Return the names and numbers of partitions of the topics to create."""
-        if not self.create and (self.topic_config or self.replication_factor != -1):
-            raise typer.BadParameter(
-                "only allowed with --create", param_hint="--topic-config, --replication-factor"
-            )
-        return [_new_topic(text) for text in self.create or []]
-
-
-NO_CHANGES: Final = Changes()
-
-
-def topics(
+def topics(  # noqa: PLR0913 - options of the verb
     context: typer.Context,
     given: OptionalFiles = None,
     cluster: ClusterOptions = NO_OPTIONS,
     named: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="NAME", help="Describe this topic; repeatable."),
+        typer.Option(
+            "--topic",
+            metavar="NAME",
+            help="Describe this topic; repeatable.",
+            autocompletion=complete_topic,
+        ),
     ] = None,
     at: Annotated[
         str | None,
@@ -78,7 +48,8 @@ def topics(
             "milliseconds since 1970).",
         ),
     ] = None,
-    changes: Changes = NO_CHANGES,
+    changes: TopicChanges = NO_TOPIC_CHANGES,
+    confirmation: ChangeOptions = NO_CHANGE_OPTIONS,
     sort: Annotated[Sort, typer.Option(help="Sort topics by this, largest first.")] = Sort.BYTES,
     options: ReportOptions = DEFAULTS,
 ) -> None:
@@ -90,45 +61,36 @@ def topics(
     kafkawire topics -b localhost:9092
     kafkawire topics -b localhost:9092 --topic orders --at 2026-01-31T12:00:00Z
     kafkawire topics -b localhost:9092 --create orders:6 --topic-config retention.ms=60000
+    kafkawire topics -b localhost:9092 --alter orders:12 --delete-config retention.ms
+    kafkawire topics -b localhost:9092 --delete orders --dry-run
 
-    With --bootstrap-server, lists, describes, creates or deletes topics of a live cluster. In
-    captures, bytes are those of (compressed) record batches.
+    With --bootstrap-server, lists, describes, creates, alters or deletes topics of a live cluster.
+    In captures, bytes are those of (compressed) record batches.
+
+    Exit code 1: an error of the cluster, such as an unknown topic, or a deletion that was not
+    confirmed; 2: usage error.
     """
     if not live.is_live(context, given, cluster, "sort"):
         of_captures(given or [], sort, options)
         return
-    if sum(map(bool, (named, changes.create, changes.delete))) > 1:
-        raise typer.BadParameter("not allowed together", param_hint="--topic, --create, --delete")
+    if sum(map(bool, (named, changes.create, changes.alter, changes.delete))) > 1:
+        hint = "--topic, --create, --alter, --delete"
+        raise typer.BadParameter("not allowed together", param_hint=hint)
     if at is not None and not named:
         raise typer.BadParameter("only allowed with --topic", param_hint="--at")
     timestamp = None if at is None else _time(at)
-    new_topics = changes.new_topics()
-    configs = pairs(changes.topic_config, "--topic-config")
+    to_change = checked(changes)
+    confirmation.check("--delete" if changes.delete else None, changing=changes.any)
     client = live.admin_configuration(cluster)
+    if changes.any:
+        change(client, to_change, confirmation, options.form)
+        return
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            for name, partitions in new_topics:
-                await admin.create_topic(
-                    name,
-                    partitions=partitions,
-                    replication_factor=changes.replication_factor,
-                    configs=configs,
-                )
-            for name in changes.delete or []:
-                await admin.delete_topic(name)
-            if not new_topics and not changes.delete:
-                await _show(admin, named, timestamp, options.form)
+            await _show(admin, named, timestamp, options.form)
 
     live.run(work, client)
-
-
-def _new_topic(text: str) -> tuple[str, int]:
-    """Parse NAME[:PARTITIONS]; the broker validates the name."""
-    name, separator, count = text.partition(":")
-    if separator and not (count.isascii() and count.isdecimal() and int(count)):
-        raise typer.BadParameter(f"invalid number of partitions {count!r}", param_hint="--create")
-    return name, int(count) if separator else -1
 
 
 def _time(text: str) -> int:
@@ -141,7 +103,9 @@ def _time(text: str) -> int:
 
 async def _show(admin: Admin, named: list[str] | None, timestamp: int | None, form: Form) -> None:
     names = None if named is None else list(dict.fromkeys(named))
-    described = await admin.describe_topics(names)  # one request: a listed topic may be deleted
+    described = (  # one request: a listed topic may be deleted
+        await admin.describe_topics(None) if names is None else await described_topics(admin, names)
+    )
     found = (
         sorted(described.values(), key=lambda topic: topic.name)
         if names is None

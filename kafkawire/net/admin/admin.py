@@ -133,10 +133,14 @@ class Admin(Scoped):
         name = topic_name(name, "name")
         await topics.delete(self._calls, name, self._timeout_ms)
 
-    async def create_partitions(self, topic: str, count: int) -> None:
+    async def create_partitions(
+        self, topic: str, count: int, *, validate_only: bool = False
+    ) -> None:
         """Increase the number of partitions of a topic to `count`."""
         name, number = topic_name(topic), whole(count, "count", 1, INT32)
-        await topics.create_partitions(self._calls, name, number, self._timeout_ms)
+        await topics.create_partitions(
+            self._calls, name, number, self._timeout_ms, validate_only=validate_only
+        )
 
     async def list_topics(self) -> list[str]:
         """List the topics of the cluster, internal ones too, sorted."""
@@ -202,10 +206,13 @@ class Admin(Scoped):
         name = str(whole(broker_id, "broker_id", 0, INT32))
         return await configs.describe(self._calls, configs.BROKER, name)
 
-    async def alter_topic_config(self, topic: str, changes: Mapping[str, str | None]) -> None:
+    async def alter_topic_config(
+        self, topic: str, changes: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> None:
         """Alter a topic's configuration; None resets a value to its default."""
         checked = settings(changes, "changes")
-        await configs.alter(self._calls, configs.TOPIC, topic_name(topic), checked)
+        name = topic_name(topic)
+        await configs.alter(self._calls, configs.TOPIC, name, checked, validate_only=validate_only)
 
     # Groups.
 

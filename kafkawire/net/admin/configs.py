@@ -80,7 +80,14 @@ async def _describe(
     return described
 
 
-async def alter(calls: CallRunner, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
+async def alter(
+    calls: CallRunner,
+    kind: int,
+    name: str,
+    changes: Mapping[str, str | None],
+    *,
+    validate_only: bool = False,
+) -> None:
     """Alter the given settings of one resource, no others (KIP-339)."""
     rows = [
         AlterableConfig(name=key, config_operation=DELETE if value is None else SET, value=value)
@@ -91,7 +98,7 @@ async def alter(calls: CallRunner, kind: int, name: str, changes: Mapping[str, s
         CONTROLLER,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         IncrementalAlterConfigsResponse,
-        lambda _: IncrementalAlterConfigsRequest(resources=[resource]),
+        lambda _: IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only),
         lambda response: [each.error_code for each in response.responses],
     )
     for each in response.responses:

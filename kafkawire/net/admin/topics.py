@@ -82,10 +82,14 @@ async def delete(calls: CallRunner, name: str, timeout_ms: int) -> None:
         check(row.error_code, f"topic {name}", row.error_message)
 
 
-async def create_partitions(calls: CallRunner, name: str, count: int, timeout_ms: int) -> None:
+async def create_partitions(
+    calls: CallRunner, name: str, count: int, timeout_ms: int, *, validate_only: bool
+) -> None:
     """Increase the number of partitions of a topic to `count`."""
     rows = [CreatePartitionsTopic(name=name, count=count, assignments=None)]
-    request = CreatePartitionsRequest(topics=rows, timeout_ms=timeout_ms)
+    request = CreatePartitionsRequest(
+        topics=rows, timeout_ms=timeout_ms, validate_only=validate_only
+    )
     response = await calls.call(
         CONTROLLER,
         ApiKey.CREATE_PARTITIONS,

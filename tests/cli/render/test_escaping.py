@@ -276,7 +276,7 @@ async def _fail_one(report: Any) -> None:
 def test_produce(capsys: pytest.CaptureFixture[str]) -> None:
     import asyncio
 
-    asyncio.run(_fail_one(produce.DeliveryReport(True)))
+    asyncio.run(_fail_one(produce.DeliveryReport(True, "line {}")))
     out, err = capsys.readouterr()
     assert "owned" in out
     assert "owned" in err

@@ -243,8 +243,8 @@ def test_text_of_a_broker_is_escaped(bootstrap: str, words: tuple[str, ...]) -> 
     "words",
     [
         ("topics", "--create", TOPIC),
-        ("topics", "--delete", TOPIC),
-        ("groups", "--delete", HOSTILE),
+        ("topics", "--delete", TOPIC, "--yes"),
+        ("groups", "--delete", HOSTILE, "--yes"),
         ("groups", "--group", f"{HOSTILE}x"),
     ],
 )

@@ -54,7 +54,8 @@ def place(request: pytest.FixtureRequest) -> Place:
 def topic(place: Place) -> str:
     """A topic with two partitions."""
     name = f"live-{next(NUMBERS)}"
-    assert ran("topics", "-b", place.bootstrap, "--create", f"{name}:2") == (0, "", "")
+    created = ran("topics", "-b", place.bootstrap, "--create", f"{name}:2")
+    assert created == (0, f"created topic {name}: 2 partitions\n", "")
     return name
 
 
@@ -100,7 +101,9 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
         "--replication-factor",
         "1",
     )
-    assert ran_alone("topics", *here, *made) == (0, "", "")
+    code, out, error = ran_alone("topics", *here, *made)
+    assert (code, error) == (0, "")
+    assert out == f"created topic {name}: 2 partitions, retention.ms=60000\n"
     until(lambda: [name, "2", "1"] in table(ran_alone("topics", *here)[1]))
     code, message, _ = ran_alone("topics", *here, "--topic", name)
     assert code == 0
@@ -110,7 +113,8 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     assert [each["end_offset"] for each in result["partitions"]] == [0, 0]
     code, _, error = ran_alone("topics", *here, "--create", name)
     assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
-    assert ran_alone("topics", *here, "--delete", name) == (0, "", "")
+    deleted = ran_alone("topics", *here, "--delete", name, "--yes")
+    assert deleted == (0, f"deleted topic {name}: 2 partitions\n", "")
 
     def unknown() -> bool:
         code, _, error = ran_alone("topics", *here, "--topic", name)
@@ -145,10 +149,10 @@ def test_lines_are_records_and_records_are_lines(place: Place, topic: str) -> No
         ["bob", "null"],
     ]
     assert ran_alone(*read, "-f", "value", "-n", "1")[1] == "apples\n"
-    assert ran_alone(*read, "-o", "latest")[1] == ""
+    assert ran_alone(*read, "--offset", "latest")[1] == ""
     later = str(records[-1]["timestamp"] + 1)
-    assert ran_alone(*read, "-o", f"@{later}")[1] == ""
-    assert len(ran_alone(*read, "-o", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
+    assert ran_alone(*read, "--offset", f"@{later}")[1] == ""
+    assert len(ran_alone(*read, "--offset", "2020-01-31T12:00:00Z")[1].splitlines()) == 5
 
 
 def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
@@ -164,9 +168,10 @@ def test_a_group_goes_on_where_it_was(place: Place, topic: str) -> None:
     code, shown, error = ran("groups", *here)
     assert (code, error) == (0, "")
     assert [group, "Empty", "classic", "0"] in table(shown)
-    assert ran("groups", *here, "--delete", group) == (0, f"deleted group {group}\n", "")
+    assert ran("groups", *here, "--delete", group, "--yes") == (0, f"deleted group {group}\n", "")
     code, _, error = ran("groups", *here, "--group", group)
-    assert (code, error) == (1, f"kafkawire groups: no such group: '{group}'\n")
+    assert code == 1
+    assert error.startswith(f"kafkawire groups: no such group: '{group}'")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -324,10 +329,13 @@ def test_offsets_of_a_group_are_reset_and_deleted(place: Place, topic: str) -> N
     one = ("--reset-offsets", "--topic", f"{topic}:0", "--to-earliest", "--execute")
     assert table(ran(*mine, *one)[1])[-1] == [topic, "0", "5", "0"]
     assert committed() == {0: 0, 1: 0}
-    code, out, error = ran(*mine, "--delete-offsets", "--topic", f"{topic}:1")
-    assert (code, out, error) == (0, f"deleted the offset of {group} in {topic}-1\n", "")
+    deleting = (*mine, "--delete-offsets", "--topic", f"{topic}:1")
+    said = f" the offset of group {group} in {topic}-1\n"
+    assert ran(*deleting, "--dry-run") == (0, f"would delete{said}", "")
+    assert committed() == {0: 0, 1: 0}
+    assert ran(*deleting, "--yes") == (0, f"deleted{said}", "")
     assert committed() == {0: 0}
-    assert ran("groups", *here, "--delete", group) == (0, f"deleted group {group}\n", "")
+    assert ran("groups", *here, "--delete", group, "--yes") == (0, f"deleted group {group}\n", "")
 
 
 def test_offsets_of_a_group_with_members_are_not_reset(place: Place, topic: str) -> None:
@@ -401,12 +409,25 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("groups", "-b", NOBODY, "--port", "9092"): "only allowed with captures",
     ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
     ("topics", "-b", NOBODY, "--create", "t:x"): "invalid number of partitions 'x'",
-    ("topics", "-b", NOBODY, "--topic-config", "a=b"): "only allowed with --create",
+    ("topics", "-b", NOBODY, "--topic-config", "a=b"): "only allowed with --create or --alter",
+    ("topics", "-b", NOBODY, "--replication-factor", "1"): "only allowed with --create",
+    ("topics", "-b", NOBODY, "--delete-config", "a"): "only allowed with --alter",
+    ("topics", "-b", NOBODY, "--alter", "t"): "nothing to alter in 't': expected NAME:PARTITIONS",
+    ("topics", "-b", NOBODY, "--alter", "t:0"): "--alter: invalid number of partitions '0'",
+    ("topics", "-b", NOBODY, "--alter", "t", "--topic-config", "a=b", "--delete-config", "a"): (
+        "--delete-config: a is also set"
+    ),
+    ("topics", "-b", NOBODY, "--delete", "t"): "--delete: no terminal to confirm it: add --yes",
+    ("groups", "-b", NOBODY, "--delete", "g"): "--delete: no terminal to confirm it: add --yes",
+    ("topics", "-b", NOBODY, "--yes"): "--yes: only allowed with an option that deletes",
+    ("topics", "-b", NOBODY, "--dry-run"): "--dry-run: there is nothing to change",
+    ("topics", "-b", NOBODY, "--delete", "t", "--yes", "--dry-run"): "not allowed together",
+    ("produce", "t", "-b", NOBODY, "-K", ":", "--key", "k"): "not allowed together",
     ("topics", "-b", "http://a:9092"): "invalid address 'http://a:9092': a URL, expected host:port",
     ("topics", "-b", "a:"): "invalid address 'a:': no port, expected host:port",
     ("topics", "--config", "a=b"): "--config: a=b: No such file or directory",
     ("topics", "t.pcap", "--profile", "p"): "--profile: not allowed together with captures",
-    ("consume", "t", "-b", NOBODY, "-o", "yesterday"): "invalid offset 'yesterday'",
+    ("consume", "t", "-b", NOBODY, "--offset", "yesterday"): "invalid offset 'yesterday'",
     ("consume", "t", "-b", NOBODY, "-X", "linger"): "'linger': expected KEY=VALUE",
     ("consume", "t", "-b", NOBODY, "-X", "fetch.min.byte=1"): "fetch.min.byte",
     ("topics", "-b", NOBODY, "-X", "request.timeout=1"): "request.timeout: unknown key",

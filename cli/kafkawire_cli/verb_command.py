@@ -1,0 +1,90 @@
+"""The command of a verb: its help lists options by task, and `--json` is the same in every verb.
+
+Law: `--json` means `--format json`, or `--format jsonl` where rows are written; the later one
+counts, as with any option that is repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from typer.core import TyperArgument, TyperCommand, TyperOption
+
+FORMAT: Final = "--format"
+JSON: Final = "--json"
+JSON_FORMS: Final = ("json", "jsonl")
+OUTPUT: Final = ("--output", "--out")
+"""The option for an output file or folder, and an abbreviation that is accepted."""
+
+ARGUMENTS: Final = "Arguments"
+OPTIONS: Final = "Options"
+
+
+class VerbCommand(TyperCommand):
+    """A verb, or a subcommand of it.
+
+    An option whose `rich_help_panel` is set is listed under that heading.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:  # passed on to Typer
+        super().__init__(*arguments, **settings)
+        names = {name for each in self.params for name in each.opts}
+        self._spellings: dict[str, list[str]] = {}
+        form = next((each for each in self.params if FORMAT in each.opts), None)
+        value = None if form is None else _json_form(form)
+        if form is not None and value is not None and JSON not in names:
+            self._spellings[JSON] = [FORMAT, value]
+            self.params.insert(self.params.index(form) + 1, _json_option(form, value))
+        long, short = OUTPUT
+        if long in names:
+            self._spellings[short] = [long]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, after other spellings of options were replaced."""
+        return super().parse_args(ctx, self._in_one_spelling(args))
+
+    def _in_one_spelling(self, args: list[str]) -> list[str]:
+        replaced: list[str] = []
+        for at, argument in enumerate(args):
+            if argument == "--":
+                return replaced + args[at:]
+            name, separator, value = argument.partition("=")
+            spelling = self._spellings.get(name)
+            if spelling is None or (separator and len(spelling) > 1):
+                replaced.append(argument)
+            else:
+                replaced += [*spelling[:-1], f"{spelling[-1]}{separator}{value}"]
+        return replaced
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options, by task; the headings are in the order of their first options."""
+        sections: dict[str, list[tuple[str, str]]] = {ARGUMENTS: [], OPTIONS: []}
+        for each in self.get_params(ctx):
+            record = each.get_help_record(ctx)
+            if record is not None:
+                kind = ARGUMENTS if isinstance(each, TyperArgument) else OPTIONS
+                heading = getattr(each, "rich_help_panel", None) or kind
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+def _json_form(form: Any) -> str | None:
+    """Return the format that `--json` means, of a parameter of formats."""
+    choices = getattr(form.type, "choices", None) or (form.metavar or "").split("|")
+    values = [getattr(each, "value", each) for each in choices]
+    return next((each for each in JSON_FORMS if each in values), None)
+
+
+def _json_option(form: Any, value: str) -> TyperOption:
+    """Declare `--json` for the help and the completion; it is replaced before the parser."""
+    return TyperOption(
+        param_decls=["as_json", JSON],
+        is_flag=True,
+        expose_value=False,
+        default=False,
+        help=f"Same as {FORMAT} {value}.",
+        rich_help_panel=form.rich_help_panel,
+    )
