@@ -1,4 +1,4 @@
-"""Reads live packets: from a pipe, while a screen is drawn and keys are read, or from an interface.
+"""Reads live packets from a pipe, a growing file or an interface, while a screen is drawn.
 
 Law: nothing else runs meanwhile: a read waits for data, for a key, or until the next drawing is
 due, whichever comes first. The terminal is left as it was found.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
 from .inputs import InputError
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 TERMINAL: Final = "/dev/tty"
 """Where keys come from: standard input has the packets."""
+
+
+FOLLOW_SECONDS: Final = 0.1
+"""Seconds between two looks at the end of a growing file."""
 
 
 class Ticker:
@@ -53,17 +57,30 @@ class Ticker:
     def wait(self, stream: Any) -> bool:
         """Wait until a stream has data or has ended; False if the user quits."""
         while not self.quit:
-            now = monotonic()
-            if now >= self._due:
-                self._draw()
-                self._due = now + self._interval
-            waited = [stream] if self._keys is None else [stream, self._keys]
-            ready = select.select(waited, [], [], max(0.0, self._due - monotonic()))[0]
-            if self._keys in ready:
-                self._take_keys()
-            if stream in ready:
+            if stream in self._ready([stream], self._interval):
                 return not self.quit
         return False
+
+    def pause(self, seconds: float) -> bool:
+        """Wait until something was done, so many seconds at most; False if the user quits."""
+        self._ready([], seconds)
+        return not self.quit
+
+    def _ready(self, streams: list[Any], seconds: float) -> list[Any]:
+        """Draw if that is due, and take keys; return the streams that are ready by then."""
+        now = monotonic()
+        if now >= self._due:
+            self._draw()
+            self._due = now + self._interval
+        waited = streams if self._keys is None else [*streams, self._keys]
+        limit = min(seconds, max(0.0, self._due - monotonic()))
+        if not waited:  # which Windows refuses
+            sleep(limit)
+            return []
+        ready = select.select(waited, [], [], limit)[0]
+        if self._keys in ready:
+            self._take_keys()
+        return ready
 
     def _take_keys(self) -> None:
         assert self._keys is not None
@@ -76,11 +93,15 @@ class Ticker:
 
 
 class LiveStream(RawIOBase):
-    """A stream of packets that is read as a ticker allows."""
+    """A stream of packets that is read as a ticker allows.
 
-    def __init__(self, stream: BinaryIO, ticker: Ticker) -> None:
+    follow: at the end of a file, wait for more data until the user quits.
+    """
+
+    def __init__(self, stream: BinaryIO, ticker: Ticker, *, follow: bool) -> None:
         self._stream: Any = stream
         self._ticker = ticker
+        self._follow = follow
 
     def readable(self) -> bool:
         return True
@@ -90,15 +111,17 @@ class LiveStream(RawIOBase):
             return 0
         view = memoryview(buffer).cast("B")
         data = self._stream.read1(len(view))
+        while not data and self._follow and self._ticker.pause(FOLLOW_SECONDS):
+            data = self._stream.read1(len(view))
         if data:
             self._ticker.data_at = monotonic()
         view[: len(data)] = data
         return len(data)
 
 
-def live(stream: BinaryIO, ticker: Ticker) -> BinaryIO:
-    """Return a stream that is read as a ticker allows."""
-    return BufferedReader(LiveStream(stream, ticker))
+def live(stream: BinaryIO, ticker: Ticker, *, follow: bool = False) -> BinaryIO:
+    """Return a stream that is read as a ticker allows. follow: it is a file that grows."""
+    return BufferedReader(LiveStream(stream, ticker, follow=follow))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Final
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
 
 import typer
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
+    from ..input.replay import Replay
 
 SCREEN_SECONDS: Final = 10
 """Seconds that the rates on the screen cover."""
 
 
-def top(
+def top(  # noqa: PLR0913 - options of the verb
     given: Annotated[
         str | None, typer.Argument(metavar="FILE", help="Pipe or capture file; - for stdin.")
     ] = None,
@@ -42,6 +43,19 @@ def top(
     interval: Annotated[
         float, typer.Option(min=0.1, max=3600, metavar="SECONDS", help="Time between updates.")
     ] = 1.0,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Wait for more packets at the end of a file that grows."),
+    ] = False,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=1e6,
+            metavar="N",
+            help="Replay a finished file, N seconds of it per second.",
+        ),
+    ] = None,
     wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -54,27 +68,50 @@ def top(
     tcpdump -i any -U -w - tcp port 9092 | kafkawire top -
     kafkawire top -i eth0 --port 9092
     kafkawire top -i eth0 --interval 10 > rates.txt
+    kafkawire top growing.pcap --follow
+    kafkawire top trace.pcap --speed 10
 
     Keys: a, c, t, g, b show APIs, clients, topics, groups, brokers; d shows what is wrong, as
     `kafkawire diagnose` does; r, s, l, e, f sort by requests, size, latency, errors, requests in
-    flight; q quits. Without a terminal, a line is printed at each update.
+    flight; q quits. Without a terminal, a line is printed at each update, of a file one line
+    without --follow and --speed.
     """
     if (given is None) == (interface is None):
         raise typer.BadParameter("expected - or a file, or else an --interface", param_hint="FILE")
+    mode = _mode(given, follow=follow, speed=speed)
     brokers = known(port, broker, keylog, tunnels=tunnel)
     where = parse_filter(wanted)
     try:
         if interface is None:
             with _opened(given or "-") as stream:
-                _watch(stream, brokers, where, interval)
+                _watch(stream, brokers, where, interval, mode)
         else:
             with captured(capture_command(interface, port)) as stream:
-                _watch(stream, brokers, where, interval)
+                _watch(stream, brokers, where, interval, mode)
     except InputError as error:
         refuse("top", error)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+
+
+class _Mode(NamedTuple):
+    """How a file is read: as it grows, or replayed. speed: None without a replay."""
+
+    follow: bool
+    speed: float | None
+
+
+def _mode(given: str | None, *, follow: bool, speed: float | None) -> _Mode:
+    """Check the options for files."""
+    option = "--follow" if follow else "--speed"
+    if follow and speed is not None:
+        raise typer.BadParameter("not allowed together", param_hint="--follow, --speed")
+    path = Path(given or "-")
+    is_stream = str(path) == "-" or (path.exists() and not path.is_file())
+    if (follow or speed is not None) and is_stream:
+        raise typer.BadParameter("only allowed with a capture file", param_hint=option)
+    return _Mode(follow, speed)
 
 
 @contextmanager
@@ -87,20 +124,24 @@ def _opened(name: str) -> Iterator[BinaryIO]:
         yield source
 
 
-def _watch(stream: BinaryIO, brokers: Known, where: Filter | None, interval: float) -> None:
+def _watch(
+    stream: BinaryIO, brokers: Known, where: Filter | None, interval: float, mode: _Mode
+) -> None:
     """Read packets until they end or the user quits, and show rates meanwhile."""
     from kafkawire.capture.multifile import Traffic
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
     from ..input.progress import Progress
+    from ..input.replay import Replay, ReplayedWindows
 
     with keyboard() as keys:
         watch = Progress(1)
-        seconds = SCREEN_SECONDS if keys is not None else max(1, round(interval))
+        covered = interval if mode.speed is None else interval * mode.speed
+        seconds = max(SCREEN_SECONDS if keys is not None else 1, round(covered))
         shown = _Shown(interval, keys)
         traffic = Traffic(
-            [live(stream, shown.ticker)],
+            [live(stream, shown.ticker, follow=mode.follow)],
             brokers.ports,
             brokers=brokers.addresses,
             watch=watch,
@@ -108,7 +149,11 @@ def _watch(stream: BinaryIO, brokers: Known, where: Filter | None, interval: flo
             tunnels=brokers.tunnels,
         )
         captures = Reading(traffic, watch, where=where)
-        windows = Windows(captures, seconds)
+        if mode.speed is None:
+            windows = Windows(captures, seconds)
+        else:
+            replay = shown.replay = Replay(mode.speed, monotonic, shown.ticker.pause)
+            windows = ReplayedWindows(captures, seconds, replay)
         diagnosis = None if keys is None else _diagnosis(captures)
         with shown.of(windows, diagnosis), readable(["-"]):
             captures.read(windows, *([] if diagnosis is None else diagnosis.all_collectors))
@@ -136,6 +181,7 @@ class _Shown:
         self._draw: Callable[[], None] = lambda: None
         self._press: Callable[[str], bool] = lambda _: True
         self._keys = keys
+        self.replay: Replay | None = None
         self.ticker = Ticker(
             interval, lambda: self._draw(), keys, on_key=lambda key: self._press(key)
         )
@@ -146,7 +192,8 @@ class _Shown:
         from ..render import live as render
 
         def now() -> int:
-            quiet = monotonic() - self.ticker.data_at
+            replay = self.replay
+            quiet = monotonic() - self.ticker.data_at if replay is None else replay.since()
             return windows.last_ns + round(quiet * 1e9)
 
         heading = [f"{render.HEADING}\n"]

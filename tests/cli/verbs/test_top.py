@@ -31,6 +31,7 @@ from kafkawire.reports.reading import Reading
 from kafkawire.reports.windows import SECOND, SORTS, Rate, Windows, busiest
 from kafkawire_cli.input.live import capture_command
 from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.input.replay import Replay, ReplayedWindows
 from kafkawire_cli.render.live import KIND_KEYS, LEAVE, SORT_KEYS, Screen, Size
 from tests.capture.written import Scenario
 from tests.cli.reports import COMMAND, report, run, terminal
@@ -179,10 +180,85 @@ def test_lines_come_while_the_pipe_is_quiet() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("-", "-i", "lo"), (str(FIXTURES / "none"),), (__file__,), ("-", "--interval", "0")],
+    [
+        (),
+        ("-", "-i", "lo"),
+        (str(FIXTURES / "none"),),
+        (__file__,),
+        ("-", "--interval", "0"),
+        ("-", "--follow"),
+        ("-i", "lo", "--speed", "2"),
+        (str(CAPTURE), "--follow", "--speed", "2"),
+        (str(CAPTURE), "--speed", "0"),
+        (str(FIXTURES / "none"), "--follow"),
+    ],
 )
 def test_wrong_arguments(arguments: tuple[str, ...]) -> None:
     assert run("top", *arguments, stdin=b"").exit_code == 2
+
+
+# -- files
+
+
+class Clock:
+    """Seconds that pass only in pauses."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.pauses: list[float] = []
+
+    def pause(self, seconds: float) -> bool:
+        self.pauses.append(seconds)
+        self.now += seconds
+        return True
+
+
+def test_messages_are_replayed_at_a_multiple_of_their_speed() -> None:
+    clock = Clock()
+    replay = Replay(4, lambda: clock.now, clock.pause)
+    start = 10**18
+    for seconds in (0, 2, 1, 2, 10):
+        replay.until(start + seconds * SECOND)
+    assert clock.pauses == [0.5, 2.0], "a time that goes back does not wait"
+    assert replay.since() == 0
+    clock.now += 1
+    assert replay.since() == 4
+    replay.until(start + 12 * SECOND)
+    assert clock.pauses == [0.5, 2.0], "a message that is late does not wait"
+    replay.until(start + 10**6 * SECOND)
+    assert clock.pauses[2:] == [14.5], "long gaps are cut"
+
+
+def test_a_replay_counts_what_the_capture_has() -> None:
+    clock = Clock()
+    captures = Reading(Traffic([CAPTURE]), Progress(1))
+    found = ReplayedWindows(captures, LONG, Replay(1, lambda: clock.now, clock.pause))
+    captures.read(found)
+    whole = read(CAPTURE)
+    assert found.total(found.last_ns) == whole.total(whole.last_ns)
+    assert clock.now - 100 == pytest.approx((found.last_ns - found._first_ns) / SECOND)
+
+
+def test_a_replay_ends_when_the_user_quits() -> None:
+    replay = Replay(1, lambda: 0.0, lambda _: False)
+    for seconds in range(3):
+        replay.until(seconds * SECOND)
+
+
+def test_a_growing_file_is_followed(tmp_path: Path) -> None:
+    path, data = tmp_path / "growing.pcap", CAPTURE.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    command = [*COMMAND, "top", str(path), "--follow", "--interval", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as running:
+        assert running.stdout is not None
+        lines = iter(lambda: running.stdout.readline().decode(), "")  # type: ignore[union-attr]
+        next(lines)
+        before = next(line for line in lines if " ApiVersions" in line or "Fetch" in line)
+        with path.open("ab") as file:
+            file.write(data[len(data) // 2 :])
+        assert next(line for line in lines if line[:8] >= "03:58:38") > before
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
 
 
 # -- interfaces
