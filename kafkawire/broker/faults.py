@@ -145,7 +145,8 @@ def _action(action: Action | str) -> Action:
     try:
         return Action(action)
     except ValueError:
-        raise ValueError(f"unknown action {action!r}; {EXPECTED['action']}") from None
+        hint = did_you_mean(str(action), [each.value for each in Action])
+        raise ValueError(f"unknown action {action!r}{hint}; {EXPECTED['action']}") from None
 
 
 def error_code(error: ErrorCode | str) -> ErrorCode:

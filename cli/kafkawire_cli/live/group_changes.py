@@ -12,8 +12,8 @@ from kafkawire.display import plural
 from ..input import cluster as live
 from ..input.options import Form
 from .changes import Change, ChangeOptions, ChangeReport
-from .group_offsets import OffsetOptions, check_inactive, partitions_to_change
-from .unknown_names import listed_groups
+from .group_offsets import OffsetOptions, partitions_to_change
+from .group_state import check_inactive, listed_groups
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import GroupListing

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import printable
-
-from ..input.existing import DEAD, existing_group, existing_offsets
+from ..input.existing import existing_offsets
 from ..input.options import Form
 from ..input.panels import Panel
 from ..render.report import Section, print_report
 from .completion import complete_topic
+from .group_state import check_inactive
 from .offset_spec import milliseconds
 from .unknown_names import described_topics
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     Partition = tuple[str, int]
 
-INACTIVE: Final = ("Empty", DEAD)
 DURATION: Final = re.compile(
     r"P(?:(?P<days>\d{1,6})D)?(?:T(?=\d)(?:(?P<hours>\d{1,6})H)?(?:(?P<minutes>\d{1,6})M)?"
     r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,9})?)S)?)?"
@@ -227,19 +225,6 @@ def _json(
         "committed": None if old is None else old.offset,
         "new_offset": offset,
     }
-
-
-async def check_inactive(admin: Admin, group_id: str) -> None:
-    """Fail if a group has members: the next commit of theirs would undo the change."""
-    states = {each.group_id: each.state for each in await admin.list_groups()}
-    state = states.get(group_id, INACTIVE[0])
-    if state == "" and group_id in states:  # brokers before KIP-518
-        info = await existing_group(admin, group_id)
-        state = DEAD if info is None else info.state
-    if state not in INACTIVE:
-        reason = f"group {group_id!r} has members (it is {state}): stop them first"
-        typer.echo(printable(f"kafkawire groups: {reason}"), err=True)
-        raise typer.Exit(1)
 
 
 async def partitions_to_change(

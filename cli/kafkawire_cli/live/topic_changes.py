@@ -17,7 +17,7 @@ from ..input.options import Form, pairs
 from ..input.panels import Panel
 from .changes import Change, ChangeOptions, ChangeReport
 from .completion import complete_topic
-from .unknown_names import described_topics
+from .unknown_names import described_topics, similar_config
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, TopicInfo
@@ -149,8 +149,9 @@ def change(client: live.Configuration, wanted: Wanted, options: ChangeOptions, f
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            await _create(admin, wanted, report, dry_run=options.dry_run)
-            await _alter(admin, wanted, report, dry_run=options.dry_run)
+            with similar_config(wanted.configs):
+                await _create(admin, wanted, report, dry_run=options.dry_run)
+                await _alter(admin, wanted, report, dry_run=options.dry_run)
             for name in wanted.deleted:
                 if not options.dry_run:
                     await admin.delete_topic(name)

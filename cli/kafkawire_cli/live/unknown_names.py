@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-import typer
-
-from kafkawire.display import printable
 from kafkawire.errors import KafkaWireError
 
 from ..input.names import suggestion
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import BrokerError
-    from kafkawire.net.admin import Admin, GroupListing, TopicInfo
+    from kafkawire.net.admin import Admin, TopicInfo
 
 
 async def described_topics(admin: Admin, names: Iterable[str]) -> dict[str, TopicInfo]:
@@ -45,18 +43,18 @@ async def with_similar_topic(admin: Admin, error: BrokerError, names: list[str])
     return BrokerError(error.code, f"topic {unknown}{suggestion(unknown, known)}")
 
 
-async def listed_groups(admin: Admin, names: Iterable[str] | None) -> list[GroupListing]:
-    """Find groups by id; exit code 1 at the first unknown one. names: None is all groups."""
-    listed = {each.group_id: each for each in await admin.list_groups()}
-    wanted = listed if names is None else dict.fromkeys(names)
-    for name in wanted:
-        if name not in listed:
-            refuse_group(name, listed)
-    return [listed[name] for name in wanted]
+@contextmanager
+def similar_config(keys: Iterable[str]) -> Iterator[None]:
+    """Add a similar key to the error of a broker that does not know a configuration key."""
+    from kafkawire import ErrorCode
+    from kafkawire.client.failures import BrokerError
+    from kafkawire.configs import TOPIC_CONFIGS
 
-
-def refuse_group(name: str, known: Iterable[str] = ()) -> NoReturn:
-    """Exit with code 1: a group does not exist. known: the groups that do."""
-    message = f"kafkawire groups: no such group: {name!r}{suggestion(name, known)}"
-    typer.echo(printable(message), err=True)
-    raise typer.Exit(1)
+    try:
+        yield
+    except BrokerError as error:
+        unknown = [key for key in keys if key not in TOPIC_CONFIGS]
+        if error.code != ErrorCode.INVALID_CONFIG or not unknown:
+            raise
+        hint = suggestion(unknown[0], TOPIC_CONFIGS)
+        raise BrokerError(error.code, f"{error.detail}{hint}") from None

@@ -22,7 +22,7 @@ from ..live.changes import NO_CHANGE_OPTIONS, ChangeOptions
 from ..live.completion import complete_group
 from ..live.group_changes import delete_groups, delete_offsets
 from ..live.group_offsets import NO_OFFSETS, OffsetOptions, checked, reset
-from ..live.unknown_names import listed_groups, refuse_group
+from ..live.group_state import listed_groups, refuse_group
 from ..render.report import Section, count_text, print_report, ranges_text
 from .capture_groups import GroupOrder
 from .capture_groups import groups as of_captures

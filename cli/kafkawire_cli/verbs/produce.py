@@ -6,12 +6,10 @@ Law: every line that was read but not delivered is reported, and the exit code i
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import threading
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -21,8 +19,9 @@ from kafkawire.errors import InvalidRecordValue, UnusableSchema
 from ..input import cluster as live
 from ..input.cluster import NO_OPTIONS, ClusterOptions
 from ..input.panels import Panel
-from ..input.values import NO_ENCODING, EncodingOptions, RecordEncoders, record_encoders
+from ..input.values import NO_ENCODING, EncodingOptions, record_encoders
 from ..live.completion import complete_topic
+from ..live.record_input import LineFormat, lines, whole_input
 from ..live.unknown_names import with_similar_topic
 
 if TYPE_CHECKING:
@@ -32,31 +31,6 @@ if TYPE_CHECKING:
 MAX_PENDING: Final = 1000
 DELIVER_SECONDS: Final = 1.0
 """How long an interrupt waits for records that are being delivered; the others are reported."""
-CHUNK: Final = 1 << 16
-MAX_LINE: Final = 1 << 27
-"""Bytes of a line; a message of Kafka's protocol has fewer."""
-
-
-class LineFormat(NamedTuple):
-    """The format of a line: the separator after its key, and the text that stands for null.
-
-    headers, key: those of each record, unless the line has a key. encoders: of keys and values;
-    None leaves these as they are.
-    """
-
-    separator: bytes | None
-    null: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...]
-    key: bytes | None = None
-    encoders: RecordEncoders | None = None
-
-    def record(self, line: bytes) -> tuple[bytes | None, bytes | None]:
-        """Split a line into key and value; InvalidRecordValue or UnusableSchema if not encoded."""
-        key = self.key
-        if self.separator is not None and self.separator in line:
-            key, _, line = line.partition(self.separator)
-        value = None if line == self.null else line
-        return (key, value) if self.encoders is None else self.encoders.record(key, value)
 
 
 def produce(  # noqa: PLR0913 - options of the verb
@@ -150,7 +124,7 @@ def produce(  # noqa: PLR0913 - options of the verb
     echo 'alice:apples' | kafkawire produce orders -b localhost:9092 -K :
     kafkawire produce orders --values avro --registry-url http://localhost:8081 < orders.jsonl
     kafkawire produce orders -H source=import -i lines.txt -X compression.type=zstd -X acks=1
-    kafkawire produce images -i photo.jpg --whole-input --key photo
+    kafkawire produce orders -i order.json --whole-input --key alice
 
     Prints the number of delivered and failed records. Exit code 1: a record was not delivered, or
     cluster or topic not found; 2: usage error.
@@ -168,7 +142,7 @@ def produce(  # noqa: PLR0913 - options of the verb
     separator = _bytes(key_separator)
     encoders = record_encoders(encoding, topic)
     line_format = LineFormat(separator, _bytes(null), _headers(header or []), _bytes(key), encoders)
-    read = _whole if whole else _lines
+    read = whole_input if whole else lines
     client = live.configuration(cluster, PRODUCER_KEYS)
     report = DeliveryReport(verbose, "the input" if whole else "line {}")
 
@@ -321,57 +295,3 @@ async def _suggest_topic(config: dict[str, Any], topic: str, error: ClientError 
             known = await with_similar_topic(admin, error, [topic])
         if known is not error:
             typer.echo(printable(f"kafkawire produce: {known}"), err=True)
-
-
-async def _whole(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read the whole input as one record; a record of more than MAX_LINE bytes is an error."""
-    content = bytearray()
-    async for chunk in _chunks(source):
-        content += chunk
-        _check_size(len(content), "a record")
-    yield bytes(content)
-
-
-async def _lines(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read lines as they arrive."""
-    rest: list[bytes] = []
-    size = 0
-    async for chunk in _chunks(source):
-        first, *lines = chunk.split(b"\n")
-        rest.append(first)
-        for line in lines:
-            yield b"".join(rest)
-            rest = [line]
-        size = len(rest[0]) if lines else size + len(first)
-        _check_size(size, "a line")
-    if size:
-        yield b"".join(rest)
-
-
-def _check_size(size: int, what: str) -> None:
-    if size > MAX_LINE:
-        raise typer.BadParameter(f"{what} of more than {MAX_LINE} bytes", param_hint="--input")
-
-
-async def _chunks(source: BinaryIO) -> AsyncIterator[bytes]:
-    """Read bytes as they arrive, without blocking the event loop.
-
-    A daemon thread reads, so that an interrupt does not wait for more input.
-    """
-    loop = asyncio.get_running_loop()
-    chunks: asyncio.Queue[bytes] = asyncio.Queue(1)
-    stopped = threading.Event()
-
-    def read() -> None:
-        chunk = b"-"
-        while chunk and not stopped.is_set():
-            chunk = os.read(source.fileno(), CHUNK)
-            if not stopped.is_set():
-                asyncio.run_coroutine_threadsafe(chunks.put(chunk), loop).result()
-
-    threading.Thread(target=read, name="input", daemon=True).start()
-    try:
-        while chunk := await chunks.get():
-            yield chunk
-    finally:
-        stopped.set()

@@ -79,12 +79,16 @@ def test_changes_before_an_error_are_reported(here: tuple[str, str], topic: str)
     assert [each["partitions"] for each in json.loads(done.stdout)["changes"]] == [3]
 
 
-def test_a_dry_run_creates_nothing(here: tuple[str, str]) -> None:
+def test_a_dry_run_creates_nothing(here: tuple[str, str], topic: str) -> None:
     done = run("topics", *here, "--create", "planned:3", "--dry-run")
     assert done.stdout == "would create topic planned: 3 partitions\n"
     assert partitions(here, "planned") is None
     invalid = run("topics", *here, "--create", "planned", "--topic-config", "x=1", "--dry-run")
     assert invalid.exit_code == 1
+    for words in (("--create", "planned"), ("--alter", topic)):
+        misspelt = run("topics", *here, *words, "--topic-config", "retention.mss=1")
+        assert misspelt.exit_code == 1
+        assert "did you mean retention.ms?" in misspelt.stderr
 
 
 def test_nothing_is_deleted_if_one_topic_is_unknown(here: tuple[str, str], topic: str) -> None:

@@ -190,6 +190,7 @@ def test_rules(rule: str, expected: Fault) -> None:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
+        ("Produce action=disconect", "unknown action 'disconect'; did you mean 'disconnect'?"),
         ("Produc", "unknown API 'Produc'; did you mean 'Produce'?"),
         ("Fetch nth", "'nth': invalid value; expected a number from 1"),
         ("Fetch nth=0", "nth=0: expected a number from 1"),
