@@ -19,6 +19,8 @@ from ..capture.tls.keylog import KeySource, as_key_log
 from ..reports.reading import Reading
 from ..reports.tables import REPORT_TABLES, read_report_tables, report_schemas
 from ..sql import Database, Names
+from ..sql.topic_values import topic_values
+from ..values import ValueDecoder
 from .findings import Findings
 from .html import MAX_ROWS, table_html
 from .messages import Messages, Options
@@ -36,6 +38,7 @@ class Capture:
         self.options = options
         self._files = tuple(files)
         self._database: Database | None = None
+        self._values: dict[str, pa.Table] = {}  # of topics
         self.files = tuple(str(file) for file in self.traffic().sources)
 
     def __enter__(self) -> Capture:
@@ -128,8 +131,24 @@ class Capture:
         """
         if self._database is None:
             self._database = Database(self._read_tables, others=report_schemas())
+            for topic, table in self._values.items():
+                self._database.add(topic, table)
         result = self._database.run(query)
         return Rows(pa.table({}) if result is None else result.read_all())
+
+    def values(self, topic: str, decoder: ValueDecoder) -> Rows:
+        """Decode the values of a topic, as a table in memory, which queries know by the topic.
+
+        Its column `value` has the type of the values, `value.amount` in SQL; `error` says why a
+        value could not be decoded. Raises ValueError for a capture opened with `redact`.
+        """
+        if self.options.redact:
+            raise ValueError("values are redacted")
+        table = topic_values(self.read("records"), topic, decoder)
+        self._values[topic] = table
+        if self._database is not None:
+            self._database.add(topic, table)
+        return Rows(table)
 
     def _read_tables(
         self, names: Sequence[str], columns: Names = None

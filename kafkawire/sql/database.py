@@ -125,6 +125,15 @@ class Database:
             result = self._run(statement, last=at == len(statements) - 1)
         return result
 
+    def add(self, name: str, table: pa.Table) -> None:
+        """Add a table that is in memory; an older one of that name is replaced.
+
+        A table of captures with the same name stays `capture.main.NAME`.
+        """
+        self._finish()
+        with self._failures():
+            self._connection.register(name, table)
+
     def _parsed(self, text: str) -> list[duckdb.Statement]:
         """Parse statements; if that fails, with quotes around columns that are reserved words."""
         import duckdb

@@ -142,26 +142,31 @@ def _order_class() -> Any:
 ORDERS = _order_class()
 
 
-@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize(("as_text", "in_header"), [(False, False), (True, False), (True, True)])
 def test_nested_messages_of_protobuf(
-    registry: SchemaRegistry, client: SchemaRegistryClient, as_text: bool
+    registry: SchemaRegistry, client: SchemaRegistryClient, as_text: bool, in_header: bool
 ) -> None:
     """As the Python client registers them (a descriptor in base64), and as text."""
+    headers: list[tuple[str, Any]] = []
+    context = SerializationContext("orders", MessageField.VALUE, headers=headers)
+    settings = {"schema.id.serializer": header_schema_id_serializer} if in_header else None
     message = ORDERS(id="x", counts={"a": 2**60}, amount=-3, kind=1, rail=b"\xff")
     message.lines.add(price=1.5)
     message.lines.add()
     message.at.FromJsonString("2026-01-31T12:00:00.000000001Z")
-    data = ProtobufSerializer(ORDERS, client)(message, CONTEXT)
+    data = ProtobufSerializer(ORDERS, client, settings)(message, context)
     if as_text:
         registry.schemas = [
             schema | {"schema": PROTO} if "references" in schema else schema
             for schema in registry.schemas
         ]
-    found = decoder(registry).decode(data, Subject("orders"))
+    found = decoder(registry).decode(data, Subject("orders"), headers)
     assert found is not None
-    assert found.to_json() == {
+    number = len(registry.schemas)
+    name = {"schemaGuid": str(registry.guid(number))} if in_header else {"schemaId": number}
+    assert bool(headers) == in_header
+    assert found.to_json() == name | {
         "format": "protobuf",
-        "schemaId": len(registry.schemas),
         "type": "acme.Outer.Order",
         "value": {
             "id": "x",

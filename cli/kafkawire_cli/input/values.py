@@ -30,6 +30,7 @@ VALUES: Final = "--values"
 KEYS: Final = "--keys"
 SCHEMAS: Final = "--value-schemas"
 URL: Final = "--registry-url"
+TOPIC: Final = "--topic"
 FORMATS: Final = "auto|avro|protobuf|json|json-schema|msgpack|string|int64|..."
 """As help shows them; `kafkawire.values.ValueFormat` has all."""
 
@@ -99,6 +100,36 @@ class EncodingOptions(NamedTuple):
 
 
 NO_ENCODING: Final = EncodingOptions()
+
+
+TopicOption = Annotated[
+    list[str] | None,
+    typer.Option(TOPIC, metavar="NAME", help="With --values: a table of this topic; repeatable."),
+]
+
+
+class TopicOptions(NamedTuple):
+    """Topics whose values are decoded into tables."""
+
+    topics: TopicOption = None
+    values: ValuesOption = None
+    schemas: SchemasOption = None
+    url: UrlOption = None
+
+
+NO_TOPICS: Final = TopicOptions()
+
+
+def topic_decoder(options: TopicOptions) -> ValueDecoder | None:
+    """Make the decoder that options describe; None without any. Usage errors."""
+    made = record_values(ValueOptions(options.values, None, options.schemas, options.url))
+    if made is None:
+        if options.topics:
+            raise MissingOption(f"required by {TOPIC}", param_hint=VALUES)
+        return None
+    if not options.topics:
+        raise MissingOption(f"required by {VALUES}", param_hint=TOPIC)
+    return made.values
 
 
 class RecordEncoders(NamedTuple):

@@ -20,6 +20,7 @@ from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, 
 from ..input.panels import Panel
 from ..input.query_tables import QueryTables, Shown
 from ..input.sources import Known, known, readable, refuse, sources
+from ..input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
 from ..render.query_rows import BINARY, SUFFIXES, Shape, write
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def sql(  # noqa: PLR0913 - options of the verb
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
     tunnel: TunnelOption = None,
+    topics: TopicOptions = NO_TOPICS,
     redact: Annotated[
         bool,
         typer.Option(
@@ -81,6 +83,7 @@ def sql(  # noqa: PLR0913 - options of the verb
     kafkawire sql "SELECT api_name, count(*) FROM exchanges GROUP BY 1" *.pcap
     kafkawire sql "FROM records SELECT topic, value LIMIT 5" trace.pcap -f csv
     kafkawire sql "FROM exchanges" trace.pcap -o exchanges.parquet
+    kafkawire sql "SELECT avg(value.amount) FROM orders" t.pcap --topic orders --values auto
     kafkawire sql trace.pcap        # a prompt: SHOW TABLES; DESCRIBE exchanges;
     kafkawire sql trace.pcap < queries.sql
 
@@ -108,7 +111,7 @@ def sql(  # noqa: PLR0913 - options of the verb
         with (
             pipes.stop_at_closed_pipe(),
             ended_by_signals(),
-            _database(files, brokers, shown, keep=query is None) as (database, refused),
+            _database(files, brokers, shown, topics, keep=query is None) as (database, refused),
             readable(files, to),
         ):
             if query is not None:
@@ -160,7 +163,7 @@ def _form(shape: Shape | None, to: Path | None) -> Shape:
 
 @contextmanager
 def _database(
-    files: list[str], brokers: Known, shown: Shown, *, keep: bool
+    files: list[str], brokers: Known, shown: Shown, topics: TopicOptions, *, keep: bool
 ) -> Iterator[tuple[Database, int]]:
     """Open a database of captures; also return the number of files that are not captures."""
     from kafkawire.reports.tables import report_schemas
@@ -171,7 +174,25 @@ def _database(
     with Database(
         captures.read, repeatable=captures.repeatable, keep=keep, others=report_schemas()
     ) as database:
+        _add_topics(database, captures, shown, topics)
         yield database, refused
+
+
+def _add_topics(
+    database: Database, captures: QueryTables, shown: Shown, options: TopicOptions
+) -> None:
+    """Add a table of each topic whose values are decoded."""
+    decoder = topic_decoder(options)
+    if decoder is None:
+        return
+    if shown.redact or not captures.repeatable:
+        reason = "--redact" if shown.redact else "standard input"
+        raise typer.BadParameter(f"not allowed with {reason}", param_hint=VALUES)
+    from kafkawire.sql.topic_values import NEEDED, topic_values
+
+    for topic in options.topics or []:
+        batches = (batch for _, batch in captures.read(["records"], NEEDED))
+        database.add(topic, topic_values(batches, topic, decoder))
 
 
 def _show(

@@ -107,7 +107,7 @@ def test_nothing_is_written_of_what_the_decoder_refuses() -> None:
 
 @pytest.mark.parametrize("truth", captures(), ids=lambda path: path.name)
 @pytest.mark.parametrize("options", [(False, True), (True, False), (False, True, True)])
-def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[bool, ...]) -> None:
+def test_lines_of_frames_are_those_of_rows(truth: Path, options: tuple[Any, ...]) -> None:
     items = [item for batch in Traffic([capture_of(truth)]).item_batches() for item in batch]
     straight = Lines("c", *options)
     # each with its own writer, without cached texts

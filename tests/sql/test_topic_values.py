@@ -1,0 +1,108 @@
+"""The values of a topic as typed columns: of `kafkawire sql`, and of captures in Python."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+import kafkawire
+from kafkawire.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkawire.net.server_recording import Recording
+from kafkawire.records import BatchBuilder
+from kafkawire.sql.topic_values import MAX_FIELDS, typed
+from kafkawire.values import ValueDecoder, ValueFormat
+from tests.cli.reports import run
+
+SUM = 'SELECT sum(value.amount) AS total, count(error) AS errors FROM "the.orders"'
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    """Three values of the topic the.orders, one of which is not JSON, and one of another."""
+    topics = []
+    for name, values in (
+        ("the.orders", (b'{"amount": 2}', b'{"amount": 2.5, "to": {}}', b"{", None)),
+        ("other", (b'{"amount": 100}',)),
+    ):
+        batch = BatchBuilder()
+        for value in values:
+            batch.append(b"k", value, timestamp=1)
+        partition = PartitionProduceData(index=0, records=batch.build())
+        topics.append(TopicProduceData(name=name, partition_data=[partition]))
+    path = tmp_path / "orders.pcap"
+    recording = Recording(path)
+    number = recording.open(("10.0.0.1", 50000), ("10.0.0.2", 9092))
+    request = ProduceRequest(acks=1, topic_data=topics)
+    recording.received(number, kafkawire.encode_frame(request, 9, 7))
+    recording.close()
+    return path
+
+
+def test_sql(capture: Path) -> None:
+    options = ("--topic", "the.orders", "--values", "json", "-f", "jsonl")
+    done = run("sql", SUM, capture, *options)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"total": 4.5, "errors": 1}
+    joined = 'SELECT count(*) AS n FROM "the.orders" JOIN messages USING (packet)'
+    assert json.loads(run("sql", joined, capture, *options).stdout) == {"n": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--topic", "t"), "required by --topic"),
+        (("--values", "json"), "required by --values"),
+        (("--values", "json", "--topic", "t", "--redact"), "not allowed with --redact"),
+    ],
+)
+def test_usage_errors(options: tuple[str, ...], reason: str, capture: Path) -> None:
+    done = run("sql", "SELECT 1", capture, *options)
+    assert done.exit_code == 2
+    assert reason in " ".join(done.output.split())
+
+
+def test_a_capture_in_python(capture: Path) -> None:
+    decoder = ValueDecoder(ValueFormat.JSON)
+    with kafkawire.open_capture(capture) as opened:
+        rows = opened.values("the.orders", decoder).to_arrow().to_pylist()
+        assert [row["value"] and row["value"]["amount"] for row in rows] == [2, 2.5, None, None]
+        assert [row["error"] is None for row in rows] == [True, True, False, True]
+        assert [row["offset"] for row in rows] == [0, 1, 2, 3]
+        assert list(opened.sql(SUM)) == [{"total": 4.5, "errors": 1}]
+        opened.values("other", decoder)
+        assert list(opened.sql("SELECT value.amount FROM other")) == [{"amount": 100}]
+        assert len(opened.values("missing", decoder)) == 0
+    hidden = kafkawire.open_capture(capture, redact=True)
+    with hidden, pytest.raises(ValueError, match="redacted"):
+        hidden.values("other", decoder)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None, 2], pa.int64()),
+        ([Decimal("1.5")], pa.decimal128(2, 1)),
+        ([UUID(int=1)], pa.string()),
+        ([{"a": [b"x"]}], pa.struct([("a", pa.list_(pa.binary()))])),
+        ([{"a": 1}, {"a": "x"}], pa.string()),
+        ([{"a": {}, "b": 1}], pa.struct([("a", pa.null()), ("b", pa.int64())])),
+        ([{1: 2}], pa.string()),
+        ([2**70], pa.string()),
+        ([{str(at): at} for at in range(MAX_FIELDS + 1)], pa.string()),
+        ([], pa.null()),
+    ],
+)
+def test_types(values: list[Any], kind: pa.DataType) -> None:
+    column = typed(values)
+    assert column.type == kind
+    assert len(column) == len(values)
