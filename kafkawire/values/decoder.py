@@ -67,7 +67,14 @@ class ValueDecoder:
         frame = frame_of(data, headers, is_key=is_key) or guid_frame(data)
         if frame is not None:
             return self._framed(frame, data, subject, kind)
-        return self._raw(data, subject, kind)
+        raw = self._raw(data, subject, kind)
+        if raw is not None:
+            return raw
+        if kind is SchemaType.JSON:
+            return _plain("json", data)._replace(format=self.format.value)
+        of = "this topic" if subject is None else subject.name
+        reason = f"names no schema, and there is none for {of}"
+        return DecodedValue(self.format.value, None, reason)
 
     def _auto(self, data: bytes, subject: Subject | None, headers: Headers) -> DecodedValue:
         is_key = subject is not None and subject.is_key
@@ -77,16 +84,8 @@ class ValueDecoder:
                 return self._framed(frame, data, subject, None)
             reason = "no schemas to decode it with"
             return DecodedValue("schema", None, reason, frame.key)
-        if subject is not None and self._has_local(subject):
-            return self._raw(data, subject, None)
-        return _plain(detected(data), data)
-
-    def _has_local(self, subject: Subject) -> bool:
-        """Return whether a source has a schema of a topic without looking it up elsewhere."""
-        return any(
-            getattr(source, "is_local", False) and source.by_subject(subject) is not None
-            for source in self._sources
-        )
+        raw = self._raw(data, subject, None, local=True)
+        return _plain(detected(data), data) if raw is None else raw
 
     # -- by schema
 
@@ -144,25 +143,30 @@ class ValueDecoder:
             raise InvalidRecordValue("nested too deeply")
         return value
 
-    def _raw(self, data: bytes, subject: Subject | None, kind: SchemaType | None) -> DecodedValue:
-        """Decode a value without a frame by the schema of its topic."""
+    def _raw(
+        self, data: bytes, subject: Subject | None, kind: SchemaType | None, *, local: bool = False
+    ) -> DecodedValue | None:
+        """Decode a value without a frame by the schema of its topic; None if there is none.
+
+        kind: None for any. local: only look where that costs nothing.
+        """
         form = FORMATS[kind] if kind else "schema"
         try:
-            found = None if subject is None else self._of_subject(subject)
+            found = None if subject is None else self._of_subject(subject, local=local)
         except UnusableSchema as error:
             return DecodedValue(form, None, str(error))
         if found is None:
-            if kind is SchemaType.JSON:
-                return _plain("json", data)._replace(format=form)
-            of = "this topic" if subject is None else subject.name
-            return DecodedValue(form, None, f"names no schema, and there is none for {of}")
+            return None
         schema, codec = found
         if kind is not None and schema.type is not kind:
             return DecodedValue(form, None, f"{schema.name} is {FORMATS[schema.type]}")
         return self._with(codec, None, data, 0, schema)
 
-    def _of_subject(self, subject: Subject) -> tuple[Schema, Codec] | None:
-        return self._schema(subject, lambda source: source.by_subject(subject))
+    def _of_subject(self, subject: Subject, *, local: bool = False) -> tuple[Schema, Codec] | None:
+        def find(source: SchemaSource) -> Schema | None:
+            return source.by_subject(subject) if source.is_local or not local else None
+
+        return self._schema((subject, local), find)
 
     def _schema(
         self, cache_key: Hashable, find: Callable[[SchemaSource], Schema | None]

@@ -57,7 +57,13 @@ class Subject(NamedTuple):
 
 
 class SchemaSource(Protocol):
-    """Where schemas come from. Both methods raise UnusableSchema."""
+    """Where schemas come from. Both methods raise UnusableSchema.
+
+    is_local: whether looking one up costs nothing, so that `auto` may do so for every topic.
+    """
+
+    @property
+    def is_local(self) -> bool: ...
 
     def by_key(self, key: SchemaKey, subject: Subject | None) -> Schema | None:
         """Return the schema with an id or GUID; None if the source does not have it.

@@ -38,6 +38,8 @@ class Fetch(Protocol):
 class RegistrySchemas:
     """Schemas of a registry. now: a clock in seconds."""
 
+    is_local: Final = False
+
     def __init__(
         self, fetch: Fetch, now: Callable[[], float], bounds: Bounds = DEFAULT_BOUNDS
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -12,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.errors import InvalidRecordValue, UnusableSchema
-from kafkawire.values import Bounds, DirectorySchemas, Subject, ValueDecoder, ValueFormat
+from kafkawire.errors import InvalidRecordValue, MissingPackage, UnusableSchema
+from kafkawire.values import Bounds, DirectorySchemas, Schema, Subject, ValueDecoder, ValueFormat
 from kafkawire.values.framing import frame_bytes, message_indexes
 from tests.fuzzing import examples
 
@@ -152,6 +153,22 @@ def test_an_avro_value_that_begins_as_a_frame_does(directory: Path) -> None:
     assert found["value"] == {"to": None, "n": 136_331_393}
 
 
+def test_a_schema_is_read_once(directory: Path) -> None:
+    paths: list[Subject] = []
+
+    class Counted(DirectorySchemas):
+        def by_subject(self, subject: Subject) -> Schema | None:
+            paths.append(subject)
+            return super().by_subject(subject)
+
+    decoder = ValueDecoder(sources=[Counted(directory)])
+    for _ in range(3):
+        for data in (b"\x02\x0a\x54", b"\0\0\0\0\x09\x02\x0a\x54"):
+            assert decoder.decode(data, ORDERS)
+        assert decoder.decode(b"x", Subject("other"))
+    assert len(paths) == 3
+
+
 def test_directories_that_cannot_be_used(directory: Path) -> None:
     (directory / "big.avsc").write_text(" " * 100)
     small = DirectorySchemas(directory, Bounds(schema_bytes=50))
@@ -176,6 +193,29 @@ def test_frames_round_trip(key: int, indexes: list[int]) -> None:
 def test_invalid_message_indexes(data: bytes) -> None:
     with pytest.raises(InvalidRecordValue):
         message_indexes(data, 0)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "data"),
+    [
+        ("fastavro", "fastavro", b"\x02\x0a\x54"),
+        ("google.protobuf", "protobuf", b"\x08\7"),
+        ("msgpack", "msgpack", b"\x90"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    package: str, name: str, data: bytes, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    form, topic = {
+        "fastavro": (ValueFormat.AVRO, "orders"),
+        "protobuf": (ValueFormat.PROTOBUF, "sales"),
+        "msgpack": (ValueFormat.MSGPACK, "other"),
+    }[name]
+    decoder = ValueDecoder(form, [DirectorySchemas(directory)])
+    with pytest.raises(MissingPackage, match=rf"{name} is not installed.*kafkawire\[values\]"):
+        decoder.decode(data, Subject(topic))
+    assert decoded("auto", b"\x90\xff")["format"] == "bytes"
 
 
 @pytest.mark.fuzz
