@@ -10,8 +10,8 @@ from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 
-from ..finding import Confidence, Finding, Occurrences, Setting, Severity
-from ..rule import Rule, Scene, Subjects, Threshold
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..rule import Rule, Scene, Subjects, Threshold, client_at
 from .brokers import PROMPT
 from .connections import HELLO, ClientsOfConnections, of_connection
 
@@ -160,8 +160,18 @@ class SmallSegments(Rule):
             )
 
 
+class OpenConnection:
+    """The requests of an open connection, and their latencies together."""
+
+    __slots__ = ("client", "requests", "time_ns")
+
+    def __init__(self, client: Subject) -> None:
+        self.client = client
+        self.requests = self.time_ns = 0
+
+
 class Times:
-    """The times of requests of a connection or client, and how much of them the network took.
+    """The times of requests of a client, and how much of them the network took.
 
     requests: number of them; time_ns: their time as the client sees it.
     """
@@ -190,8 +200,7 @@ class NetworkLatency(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._connections = ClientsOfConnections()
-        self._open: dict[int, Times] = {}
+        self._open: dict[int, OpenConnection] = {}
         self._clients: Subjects[Times] = Subjects(Times)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
@@ -202,21 +211,20 @@ class NetworkLatency(Rule):
         latency = since(response.request_time_ns, response.time_ns)
         if latency is None:
             return
-        self._connections.note(exchange)
-        times = self._open.get(exchange.connection)
-        if times is None:
-            times = self._open[exchange.connection] = Times()
-        times.requests += 1
-        times.time_ns += latency
+        connection = self._open.get(exchange.connection)
+        if connection is None:
+            client = client_at(exchange, broker=exchange.broker)
+            connection = self._open[exchange.connection] = OpenConnection(client)
+        connection.requests += 1
+        connection.time_ns += latency
 
     def ended(self, connection: Ended) -> None:
         """Add the times of a connection to those of its client, if its handshake was captured."""
         times = self._open.pop(connection.connection, None)
-        subject = self._connections.ended(connection)
         near, far = connection.client_tcp.rtt_ns, connection.broker_tcp.rtt_ns
-        if times is None or subject is None or near is None or far is None:
+        if times is None or near is None or far is None:
             return
-        client = self._clients.of(subject)
+        client = self._clients.of(times.client)
         client.requests += times.requests
         client.time_ns += times.time_ns + times.requests * near
         client.seen.add_at(
