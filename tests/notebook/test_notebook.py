@@ -15,6 +15,7 @@ from kafkawire.capture import tables
 from kafkawire.errors import BadMagic, CaptureError, KafkaWireError, MissingPackage, QueryError
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.notebook.html import MAX_NODES, MAX_ROWS, table_html, tree_html
+from kafkawire.reports.tables import REPORT_TABLES
 from tests.conftest import FIXTURES
 from tests.notebook.running import NOTEBOOK
 
@@ -35,6 +36,17 @@ def test_tables_in_every_form(name: str) -> None:
 def test_attributes_are_tables() -> None:
     capture = kafkawire.open_capture(TRANSACTIONS)
     assert [getattr(capture, name).name for name in tables.TABLES] == list(tables.TABLES)
+
+
+def test_tables_of_reports() -> None:
+    with kafkawire.open_capture(CAPTURES / "ck-group-range.pcap") as capture:
+        for name, table in REPORT_TABLES.items():
+            assert getattr(capture, name).to_arrow().schema == table.schema
+        assert capture.findings.to_arrow().num_rows == len(capture.diagnose())
+        query = "SELECT sum(requests) AS requests FROM load"
+        (both,) = capture.sql(f"{query} UNION SELECT count(request_bytes) FROM exchanges")
+        assert both["requests"] > 0
+        assert {row["group_id"] for row in capture.lag} == {"grp-range"}
 
 
 def test_patterns_and_several_files() -> None:

@@ -34,9 +34,9 @@ class QueryTables:
     repeatable: whether it can be done several times.
     """
 
-    def __init__(self, found: Sequence[Path | BinaryIO], brokers: Known, shown: Shown) -> None:
-        self.repeatable = all(isinstance(source, Path) for source in found)
-        self._found = found
+    def __init__(self, sources: Sequence[Path | BinaryIO], brokers: Known, shown: Shown) -> None:
+        self.repeatable = all(isinstance(source, Path) for source in sources)
+        self._sources = sources
         self._brokers = brokers
         self._shown = shown
 
@@ -60,9 +60,9 @@ class QueryTables:
         from kafkawire.reports.tables import read_report_tables
 
         brokers = self._brokers
-        with progress(self._found, drawn=not sys.stdout.isatty()) as watch:
+        with progress(self._sources, drawn=not sys.stdout.isatty()) as watch:
             traffic = Traffic(
-                self._found,
+                self._sources,
                 brokers.ports,
                 brokers=brokers.addresses,
                 watch=watch,
@@ -78,9 +78,9 @@ class QueryTables:
         from kafkawire.capture.tables.redaction import redacted
 
         brokers, shown = self._brokers, self._shown
-        with progress(self._found, drawn=not sys.stdout.isatty()) as watch:
+        with progress(self._sources, drawn=not sys.stdout.isatty()) as watch:
             for name, batch in read_tables(
-                self._found,
+                self._sources,
                 names,
                 ports=brokers.ports,
                 brokers=brokers.addresses,

@@ -86,12 +86,12 @@ class Screen:
             f"sort {_choices(SORT_KEYS, self.sort)}  q quits",
             "",
         ]
-        heading, found = (
+        heading, body = (
             self._findings_lines() if self.kind == FINDINGS else self._rates(now_ns, size)
         )
         room = max(0, size.rows - len(head) - 2)
-        rest = len(found) - room
-        return [*head, heading, *found[:room], *([f"... and {rest:,} more"] if rest > 0 else [])]
+        rest = len(body) - room
+        return [*head, heading, *body[:room], *([f"... and {rest:,} more"] if rest > 0 else [])]
 
     def _rates(self, now_ns: int, size: Size) -> tuple[str, list[str]]:
         """Return the heading and the lines of rates."""

@@ -59,8 +59,8 @@ def clear_alert(data: bytes) -> bytes | None:
 
 def fatal_alert(text: str) -> str | None:
     """Return the name of the alert in the text of a row, if it is fatal."""
-    found = _FATAL.search(text)
-    return None if found is None else found[1]
+    match = _FATAL.search(text)
+    return None if match is None else match[1]
 
 
 def alert_text(content: bytes) -> str:

@@ -399,6 +399,25 @@ def test_hostile_handshakes_are_counted(sent: bytes, tmp_path: Path) -> None:
     assert not any(each.row.is_message for each in rows)
 
 
+@pytest.mark.parametrize(
+    ("alert", "error"),
+    [
+        (b"\x15\x03\x03\x00\x02\x02\x30", "alert unknown_ca (fatal)"),
+        (b"\x15\x03\x03\x00\x02\x01\x00", ""),  # close_notify
+        (b"\x15\x03\x03\x00\x02\x03\x30", ""),  # no level of an alert
+    ],
+)
+def test_alerts_without_keys(alert: bytes, error: str, tmp_path: Path) -> None:
+    scenario, pair, _ = pair_of(tmp_path, V12)
+    scenario.send(CLIENT, b"\x16\x03\x03\x00\x01\x00" + alert, pair.number).close()
+    capture = scenario.save(tmp_path / "a.pcap")
+    rows = decoded(capture, KeyLog(b""))
+    alerts = [each.row for each in rows if "alert" in each.row.error]
+    assert [row.error.rpartition(": ")[2] for row in alerts] == ([error] if error else [])
+    assert all(row.direction == "request" for row in alerts)
+    assert row_bytes(rows) == captured_bytes(capture)
+
+
 def test_what_waits_for_a_server_hello_is_bounded(tmp_path: Path) -> None:
     scenario, _, _ = pair_of(tmp_path)
     hello = scenario.packets[2].data[HEADERS:]

@@ -77,12 +77,12 @@ def lag_json(lag: LagOverTime) -> dict[str, Any]:
     return {
         group: {
             "rows": [
-                {"partition": name, "points": found[name]}
-                for name in sorted(found, key=lambda name: (-highest[group, name], name))
+                {"partition": name, "points": of_group[name]}
+                for name in sorted(of_group, key=lambda name: (-highest[group, name], name))
             ][:MAX_PARTITIONS],
-            "left_out": max(0, len(found) - MAX_PARTITIONS),
+            "left_out": max(0, len(of_group) - MAX_PARTITIONS),
         }
-        for group, found in list(partitions.items())[:MAX_GROUPS]
+        for group, of_group in list(partitions.items())[:MAX_GROUPS]
     }
 
 

@@ -166,9 +166,7 @@ class UndecodedConnections(Rule):
     """Connections that are not diagnosed."""
 
     name = "undecoded-connections"
-    description = (
-        "Connections with data that could not be decoded, so that nothing is known of them."
-    )
+    description = "Connections whose data could not be decoded, and which are not diagnosed."
     thresholds = (Threshold("connections", 1, "connections", "problems in them are not detected"),)
 
     def findings(self) -> Iterator[Finding]:

@@ -174,7 +174,7 @@ class SlowResponses(Rule):
     name = "slow-responses"
     description = (
         "A broker takes many seconds for requests that do not wait on purpose: the client may have "
-        "given up by then."
+        "stopped waiting by then."
     )
     thresholds = (
         Threshold("responses", 1, "responses", "a healthy broker responds within a second"),
