@@ -27,7 +27,7 @@ from .assignments import Refused, excess_partitions, given, placed
 
 E = ErrorCode
 DEFAULT: Final = -1
-SLICE: Final = 64
+SLICE: Final = 256
 """Partitions that are created before other requests are decided on; a topic may have more."""
 Shown = dict[str, CreatableTopicConfigs]
 """The effective configs of a topic by name, in order."""
