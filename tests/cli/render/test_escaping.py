@@ -199,7 +199,7 @@ def test_numbers_in_csv_stay_numbers(tmp_path: Path) -> None:
         ("topics", "-b", HOSTILE),
         ("produce", "t", "-b", HOSTILE),
         ("consume", "t", "-b", HOSTILE),
-        ("consume", "t", "-o", f"{HOSTILE}=1"),
+        ("consume", "t", "--offset", f"{HOSTILE}=1"),
     ],
 )
 def test_errors(words: tuple[str, ...]) -> None:

@@ -45,16 +45,16 @@ def numbered(first: int, end: int = COUNT) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("-o", "17", "-e"), numbered(17)),
-        (("-o", "-3", "-e"), numbered(17)),
-        (("-o", "-300", "-e"), numbered(0)),
-        (("-o", "300", "-e"), []),
-        (("-o", "latest", "-e"), []),
-        (("-o", "@0", "-e"), numbered(0)),
-        (("-o", "2000-01-01", "--until", "latest"), numbered(0)),
-        (("-o", "5", "--until", "8"), numbered(5, 8)),
-        (("-o", "5", "--until", "-12"), numbered(5, 8)),
-        (("-o", "5", "--until", "2000-01-01"), []),
+        (("--offset", "17", "-e"), numbered(17)),
+        (("--offset", "-3", "-e"), numbered(17)),
+        (("--offset", "-300", "-e"), numbered(0)),
+        (("--offset", "300", "-e"), []),
+        (("--offset", "latest", "-e"), []),
+        (("--offset", "@0", "-e"), numbered(0)),
+        (("--offset", "2000-01-01", "--until", "latest"), numbered(0)),
+        (("--offset", "5", "--until", "8"), numbered(5, 8)),
+        (("--offset", "5", "--until", "-12"), numbered(5, 8)),
+        (("--offset", "5", "--until", "2000-01-01"), []),
         (("--until", "2090-01-01T00:00:00Z", "-n", "2"), numbered(0, 2)),
         (("-p", "0", "-e"), numbered(0)),
         (("-p", "1", "-e"), []),
@@ -72,8 +72,8 @@ def test_a_time_is_that_of_the_records(server: ServerThread) -> None:
     done = run("consume", "t", "-b", server.bootstrap, "-e", "-f", "%T\\n")
     times = [int(line) for line in done.stdout.split()]
     later = times[-1] + 1
-    assert values(server, "-o", f"@{later}", "-e") == []
-    assert values(server, "-o", f"@{times[-1]}", "-e")[-1:] == numbered(COUNT - 1)
+    assert values(server, "--offset", f"@{later}", "-e") == []
+    assert values(server, "--offset", f"@{times[-1]}", "-e")[-1:] == numbered(COUNT - 1)
     at = ("topics", "-b", server.bootstrap, "--topic", "t", "-f", "json", "--at")
     for text, offset in ((f"@{later}", COUNT), ("@0", 0)):
         [topic] = json.loads(run(*at, text).stdout)["topics"]
@@ -85,7 +85,7 @@ def test_a_time_is_that_of_the_records(server: ServerThread) -> None:
 
 
 def test_a_template(server: ServerThread) -> None:
-    words = ("consume", "t", "-b", server.bootstrap, "-o", "-1", "-e", "-f")
+    words = ("consume", "t", "-b", server.bootstrap, "--offset", "-1", "-e", "-f")
     shown = run(*words, "%t-%p %o %k(%K)=%s(%S) %h %%\\t\\x41\\\\\\n").stdout
     assert shown == "t-0 19 k19(3)=v19(3) a=1,a=2,b= %\tA\\\n"
 
@@ -104,10 +104,10 @@ def test_null_in_a_template_is_nothing_and_less_than_empty() -> None:
         (("-f", "%s\\q"), "'\\\\q' at 2"),
         (("-f", "%"), "'%' at 0"),
         (("-f", "jsonl"), "'jsonl': expected table, json, value"),
-        (("-o", "-x"), "invalid offset '-x': expected earliest"),
-        (("-o", "1960-01-01"), "1960-01-01 is before 1970"),
-        (("-o", "99999999999999999999"), "invalid offset"),
-        (("-o", "5", "-g", "g"), "--offset: not allowed together with --group"),
+        (("--offset", "-x"), "invalid offset '-x': expected earliest"),
+        (("--offset", "1960-01-01"), "1960-01-01 is before 1970"),
+        (("--offset", "99999999999999999999"), "invalid offset"),
+        (("--offset", "5", "-g", "g"), "--offset: not allowed together with --group"),
         (("--until", "5", "-g", "g"), "--until: not allowed together with --group"),
         (("-p", "5", "-g", "g"), "--partition: not allowed together with --group"),
         (("--until", "5", "-e"), "--until, --exit-at-end: not allowed together"),
