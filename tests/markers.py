@@ -57,6 +57,8 @@ SLOW: Final = (
     "capture/tables/test_tables.py::test_records_match_the_truth",
     "capture/tables/test_tables.py::test_tables_agree_with_each_other",
     "capture/test_traffic_properties.py",
+    "cli/test_completion.py",
+    "cli/verbs/test_changes.py",
     "cli/verbs/test_consume_options.py",
     "cli/test_corners.py",
     "cli/test_whole_files.py",

@@ -9,8 +9,6 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
-COMPLETION: Final = "_KAFKAWIRE_COMPLETE"
-"""The variable that is set when a shell requests completions."""
 WORDS: Final = "COMP_WORDS"
 INDEX: Final = "COMP_CWORD"
 BREAKS: Final = frozenset(":=")

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from kafkawire.display import printable
 
 from . import pipes
-from .completion_words import COMPLETION, joined_words
 from .registry import HELP, Verbs
+
+COMPLETION: Final = "_KAFKAWIRE_COMPLETE"
+"""The variable that is set when a shell requests completions."""
 
 app = typer.Typer(
     name="kafkawire",
@@ -55,6 +57,8 @@ def _options(
 def main() -> None:
     """Run the command line."""
     if COMPLETION in os.environ:
+        from .completion_words import joined_words
+
         os.environ.update(joined_words(os.environ))
     pipes.prepare_output()
     pipes.tune()
