@@ -22,7 +22,6 @@ FOLDER_MODULES: Final = 20
 LONG_MODULE: Final = re.compile(rf"# over {MODULE_LINES} lines: \S.{{10,}}")
 LONG_FUNCTION: Final = re.compile(rf" *# over {FUNCTION_LINES} lines: \S.{{10,}}")
 LARGE_FOLDERS: Final = {
-    "cli/kafkawire_cli/verbs": "a module per verb",
     "codegen/kafkawire_codegen": "what all parts of the generator use",
     "kafkawire/broker/handlers": "a module per API key",
     "kafkawire/net": "shells of clients and of brokers, and the fixtures",

@@ -45,90 +45,112 @@ class Verb(NamedTuple):
 
 VERBS: Final = {
     "decode": Verb(
-        "decode",
+        "captures.decode",
         "decode",
         "Decode every Kafka message in captures, frames or hex text.",
         Task.CAPTURES,
     ),
     "summary": Verb(
-        "summary",
+        "captures.summary",
         "summary",
         "Summarise captures: requests, topics, clients, groups.",
         Task.CAPTURES,
     ),
     "diagnose": Verb(
-        "diagnose",
+        "captures.diagnose",
         "diagnose",
         "Find out what is wrong, and what to look at or change.",
         Task.CAPTURES,
     ),
     "latency": Verb(
-        "latency", "latency", "Show requests by API: counts, errors, latency.", Task.CAPTURES
+        "captures.latency",
+        "latency",
+        "Show requests by API: counts, errors, latency.",
+        Task.CAPTURES,
     ),
-    "topics": Verb("topics", "topics", "Show topics: records, bytes, codecs, clients.", Task.BOTH),
+    "topics": Verb(
+        "clusters.topics", "topics", "Show topics: records, bytes, codecs, clients.", Task.BOTH
+    ),
     "clients": Verb(
-        "clients", "clients", "Show clients: software, address, requests.", Task.CAPTURES
+        "captures.clients", "clients", "Show clients: software, address, requests.", Task.CAPTURES
     ),
     "groups": Verb(
-        "groups", "groups", "Show consumer groups: members, rebalances and causes, lag.", Task.BOTH
+        "clusters.groups",
+        "groups",
+        "Show consumer groups: members, rebalances and causes, lag.",
+        Task.BOTH,
     ),
     "readiness": Verb(
-        "readiness",
+        "captures.readiness",
         "readiness",
         "Find clients that are incompatible with a Kafka release.",
         Task.CAPTURES,
     ),
     "transactions": Verb(
-        "transactions",
+        "captures.transactions",
         "transactions",
         "Show transactions: partitions, aborts, hanging ones.",
         Task.CAPTURES,
     ),
-    "sql": Verb("sql", "sql", "Query captures in SQL.", Task.CAPTURES),
+    "sql": Verb("captures.sql", "sql", "Query captures in SQL.", Task.CAPTURES),
     "report": Verb(
-        "report",
+        "captures.report",
         "report",
         "Write a page with charts: traffic, latency, errors, groups.",
         Task.CAPTURES,
     ),
-    "top": Verb("top", "top", "Show live rates: requests, bytes, latency, errors.", Task.CAPTURES),
-    "encode": Verb("encode", "encode", "Encode a message from JSON.", Task.MESSAGES),
+    "top": Verb(
+        "captures.top", "top", "Show live rates: requests, bytes, latency, errors.", Task.CAPTURES
+    ),
+    "encode": Verb("messages.encode", "encode", "Encode a message from JSON.", Task.MESSAGES),
     "explain": Verb(
-        "explain",
+        "messages.explain",
         "explain",
         "Explain a message body or a whole frame, byte by byte.",
         Task.MESSAGES,
     ),
     "log": Verb(
-        "log", "log", "Read and verify the files of a broker's log directory.", Task.CLUSTERS
+        "clusters.log",
+        "log",
+        "Read and verify the files of a broker's log directory.",
+        Task.CLUSTERS,
     ),
     "serve": Verb(
-        "serve", "serve", "Run a Kafka cluster in memory, or a node with files.", Task.CLUSTERS
+        "clusters.serve",
+        "serve",
+        "Run a Kafka cluster in memory, or a node with files.",
+        Task.CLUSTERS,
     ),
     "produce": Verb(
-        "produce", "produce", "Send each line of the input as a record.", Task.CLUSTERS
+        "clusters.produce",
+        "produce",
+        "Send each line of the input, or the whole input, as a record.",
+        Task.CLUSTERS,
     ),
     "consume": Verb(
-        "consume", "consume", "Print the records of topics as they arrive.", Task.CLUSTERS
+        "clusters.consume", "consume", "Print the records of topics as they arrive.", Task.CLUSTERS
     ),
-    "values": Verb("values", "app", "Infer the schema of values.", Task.MESSAGES),
+    "values": Verb("messages.values", "app", "Infer the schema of values.", Task.MESSAGES),
     "cluster": Verb(
-        "cluster",
+        "clusters.cluster",
         "cluster",
         "Show a live cluster: brokers, quorum, unhealthy partitions.",
         Task.CLUSTERS,
     ),
     "schema": Verb(
-        "schema", "app", "Lint, show, compare and merge message schemas.", Task.MESSAGES
+        "messages.schema", "app", "Lint, show, compare and merge message schemas.", Task.MESSAGES
     ),
     "spark": Verb(
-        "spark",
+        "captures.spark",
         "spark",
         "Decode captures of any size into Parquet tables with Spark.",
         Task.CAPTURES,
     ),
     "codegen": Verb(
-        "codegen", "codegen", "Generate codecs and more from message schemas.", Task.MESSAGES
+        "messages.codegen",
+        "codegen",
+        "Generate codecs and more from message schemas.",
+        Task.MESSAGES,
     ),
     "version": Verb(
         "version", "version", "Show versions and whether the codecs are compiled.", Task.OTHER

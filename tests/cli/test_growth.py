@@ -28,13 +28,13 @@ from kafkawire.protocol.json_form import uuid_text
 from kafkawire_cli.input.options import SHOWN, Form, ReportOptions
 from kafkawire_cli.render.report import Section, print_sections
 from kafkawire_cli.render.sections import By
-from kafkawire_cli.verbs import (
+from kafkawire_cli.verbs.captures import (
     capture_groups as groups,
 )
-from kafkawire_cli.verbs import (
+from kafkawire_cli.verbs.captures import (
     capture_topics as topics,
 )
-from kafkawire_cli.verbs import (
+from kafkawire_cli.verbs.captures import (
     clients,
     diagnose,
     latency,

@@ -13,7 +13,7 @@ from kafkawire.capture.tls import keylog
 from kafkawire.capture.tls.keylog import KeyLogError, read_key_log
 from kafkawire_cli.input import inputs
 from kafkawire_cli.main import app
-from kafkawire_cli.verbs import sql
+from kafkawire_cli.verbs.captures import sql
 
 from .test_tls import CAPTURE, KEYS, run
 

@@ -21,7 +21,7 @@ from kafkawire_cli.live import node
 from kafkawire_cli.render import request_lines
 from kafkawire_cli.render.consumed_records import writer
 from kafkawire_cli.render.messages import Shape
-from kafkawire_cli.verbs import produce
+from kafkawire_cli.verbs.clusters import produce
 from tests.capture.written import BROKER, Scenario
 from tests.cli.reports import run
 

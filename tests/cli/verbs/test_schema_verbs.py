@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from kafkawire_cli.verbs.schema import app
+from kafkawire_cli.verbs.messages.schema import app
 from kafkawire_codegen.rules import RULES
 
 OK, FINDINGS, USAGE = 0, 1, 2

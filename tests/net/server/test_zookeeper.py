@@ -21,7 +21,7 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.node.zookeeper.cluster import ZooKeeperCluster
-from kafkawire_cli.verbs.serve import _config
+from kafkawire_cli.verbs.clusters.serve import _config
 
 from ...real.wire import Wire
 

@@ -10,14 +10,14 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.inputs import InputError
-from ..input.names import suggestion
-from ..input.options import DEFAULTS, Files, ReportOptions
-from ..input.sources import reading, refuse
-from ..render.report import print_capture_report, top
+from ...input.inputs import InputError
+from ...input.names import suggestion
+from ...input.options import DEFAULTS, Files, ReportOptions
+from ...input.sources import reading, refuse
+from ...render.report import print_capture_report, top
 
 if TYPE_CHECKING:
-    from ..render.report import Section
+    from ...render.report import Section
 
 
 class GroupOrder(StrEnum):
@@ -42,7 +42,7 @@ def groups(
         from kafkawire.reports.groups import Groups
         from kafkawire.reports.watermarks import Watermarks
 
-        from ..render.group_timeline import overview, sections_of
+        from ...render.group_timeline import overview, sections_of
 
         watermarks = Watermarks(captures)
         history = Groups(captures, watermarks)

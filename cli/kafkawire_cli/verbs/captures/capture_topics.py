@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..input.options import DEFAULTS, Files, ReportOptions
-from ..input.sources import reading
-from ..render import sections as sections_of
-from ..render.report import print_capture_report, top
+from ...input.options import DEFAULTS, Files, ReportOptions
+from ...input.sources import reading
+from ...render import sections as sections_of
+from ...render.report import print_capture_report, top
 
 if TYPE_CHECKING:
-    from ..render.report import Section
+    from ...render.report import Section
 
 
 class Sort(StrEnum):

@@ -12,12 +12,12 @@ import typer
 
 from kafkawire.display import plural
 
-from .. import pipes
-from ..input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
-from ..input.filters import FilterOption, parse_filter
-from ..input.inputs import Format, InputError
-from ..input.names import complete_api, complete_captured, complete_table
-from ..input.options import (
+from ... import pipes
+from ...input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
+from ...input.filters import FilterOption, parse_filter
+from ...input.inputs import Format, InputError
+from ...input.names import complete_api, complete_captured, complete_table
+from ...input.options import (
     ROW_FORMAT,
     BrokerOption,
     CompressionOption,
@@ -25,18 +25,18 @@ from ..input.options import (
     PortOption,
     TunnelOption,
 )
-from ..input.packages import RegistryOption, registry
-from ..input.panels import Panel
-from ..input.sources import INTERRUPTED, known, refuse
-from ..input.values import NO_VALUES, ValueOptions, decoded_text
-from ..parallel.jobs import decoded, records_process, table_batches
-from ..parallel.row_batches import DecodeOptions, decode_files, decode_rotated
-from ..render.bodies import message_of_bodies
-from ..render.message_table.style import Colour, Style, Times, heading, style
-from ..render.messages import Shape, View
+from ...input.packages import RegistryOption, registry
+from ...input.panels import Panel
+from ...input.sources import INTERRUPTED, known, refuse
+from ...input.values import NO_VALUES, ValueOptions, decoded_text
+from ...parallel.jobs import decoded, records_process, table_batches
+from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
+from ...render.bodies import message_of_bodies
+from ...render.message_table.style import Colour, Style, Times, heading, style
+from ...render.messages import Shape, View
 
 if TYPE_CHECKING:
-    from ..input.options import Compression
+    from ...input.options import Compression
 
 
 def decode(  # noqa: PLR0913 - options of the verb
@@ -305,7 +305,7 @@ def _write_tables(
     jobs: int,
 ) -> None:
     """Write tables of the captures, read as one capture."""
-    from ..render import tables
+    from ...render import tables
 
     with pipes.stop_at_closed_pipe():
         try:

@@ -10,10 +10,10 @@ import typer
 
 from kafkawire.display import plural, time_text
 
-from ..input.names import releases_of_kafka, suggestion
-from ..input.options import DEFAULTS, OptionalFiles, ReportOptions, pairs
-from ..input.sources import reading
-from ..render.report import (
+from ...input.names import releases_of_kafka, suggestion
+from ...input.options import DEFAULTS, OptionalFiles, ReportOptions, pairs
+from ...input.sources import reading
+from ...render.report import (
     Section,
     bytes_text,
     duration_text,

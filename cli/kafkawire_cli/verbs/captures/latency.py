@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..input.options import DEFAULTS, Files, ReportOptions
-from ..input.sources import reading
-from ..render import sections as sections_of
-from ..render.report import print_capture_report, top
-from ..render.sections import ApiOrder, By
+from ...input.options import DEFAULTS, Files, ReportOptions
+from ...input.sources import reading
+from ...render import sections as sections_of
+from ...render.report import print_capture_report, top
+from ...render.sections import ApiOrder, By
 
 if TYPE_CHECKING:
-    from ..render.report import Section
+    from ...render.report import Section
 
 MAX_APIS: Final = 100
 """Entries shown by default when grouped by API alone: more than there are APIs, but not every key

@@ -8,11 +8,11 @@ import typer
 
 from kafkawire.display import plural
 
-from ..input.names import complete_release, known_release, releases_of_kafka
-from ..input.options import DEFAULTS, Files, ReportOptions
-from ..input.sources import reading
-from ..render.report import Section, count_text, print_capture_report, top
-from ..render.sections import client_name
+from ...input.names import complete_release, known_release, releases_of_kafka
+from ...input.options import DEFAULTS, Files, ReportOptions
+from ...input.sources import reading
+from ...render.report import Section, count_text, print_capture_report, top
+from ...render.sections import client_name
 
 if TYPE_CHECKING:
     from kafkawire.reports.readiness import Judgement, Verdict

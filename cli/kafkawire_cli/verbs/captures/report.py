@@ -9,10 +9,10 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.filters import FilterOption
-from ..input.inputs import InputError
-from ..input.names import complete_release, known_release, latest_release, releases_of_kafka
-from ..input.options import (
+from ...input.filters import FilterOption
+from ...input.inputs import InputError
+from ...input.names import complete_release, known_release, latest_release, releases_of_kafka
+from ...input.options import (
     BrokerOption,
     Files,
     KeyLogOption,
@@ -20,14 +20,14 @@ from ..input.options import (
     ReportOptions,
     TunnelOption,
 )
-from ..input.panels import Panel
-from ..input.sources import readable, reading, refuse
-from ..render.report import exit_if_incomplete
+from ...input.panels import Panel
+from ...input.sources import readable, reading, refuse
+from ...render.report import exit_if_incomplete
 
 if TYPE_CHECKING:
     from kafkawire.reports.diagnosis.error_rule import RuleDefinition
 
-    from ..render.page.data import PageData
+    from ...render.page.data import PageData
 
 
 def report(  # noqa: PLR0913 - options of the verb
@@ -78,14 +78,14 @@ def report(  # noqa: PLR0913 - options of the verb
     release = known_release(target or latest_release(releases), releases)
     if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
         raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
-    from ..render.page.document import library
+    from ...render.page.document import library
 
     charts = library()
     rules = _rules()
     options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
     with reading("report", given, options) as captures:
-        from ..render.messages import View
-        from ..render.page.data import PageData, Target
+        from ...render.messages import View
+        from ...render.page.data import PageData, Target
 
         found = PageData(captures, View(secrets=show_secrets), Target(release, releases), rules)
         found.read()
@@ -112,7 +112,7 @@ def _rules() -> dict[str, RuleDefinition]:
 def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:
     from kafkawire_codegen.whole_files import write_whole
 
-    from ..render.page.document import document
+    from ...render.page.document import document
 
     page = document(found.json(given), charts).encode()
     return write_whole(to, page, private=private)

@@ -11,11 +11,11 @@ import typer
 from kafkawire.display import plural, printable
 from kafkawire.extras import requires
 
-from .. import pipes
-from ..input.names import complete_table, unknown_table
-from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption, pairs
-from ..input.panels import Panel
-from ..input.sources import INTERRUPTED, known
+from ... import pipes
+from ...input.names import complete_table, unknown_table
+from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption, pairs
+from ...input.panels import Panel
+from ...input.sources import INTERRUPTED, known
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options

@@ -14,14 +14,14 @@ from kafkawire.display import printable
 from kafkawire.errors import MissingPackage, QueryError
 from kafkawire_codegen.whole_files import ended_by_signals
 
-from .. import pipes
-from ..input.inputs import InputError, MissingOption
-from ..input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
-from ..input.panels import Panel
-from ..input.query_tables import QueryTables, Shown
-from ..input.sources import Known, known, readable, refuse, sources
-from ..input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
-from ..render.query_rows import BINARY, SUFFIXES, Shape, write
+from ... import pipes
+from ...input.inputs import InputError, MissingOption
+from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
+from ...input.panels import Panel
+from ...input.query_tables import QueryTables, Shown
+from ...input.sources import Known, known, readable, refuse, sources
+from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
+from ...render.query_rows import BINARY, SUFFIXES, Shape, write
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..input.options import DEFAULTS, Files, ReportOptions
-from ..input.sources import reading
-from ..render.report import print_capture_report
+from ...input.options import DEFAULTS, Files, ReportOptions
+from ...input.sources import reading
+from ...render.report import print_capture_report
 
 
 def summary(
@@ -22,7 +22,7 @@ def summary(
     """
     shown = options.limit()
     with reading("summary", given, options) as captures:
-        from ..render.summary_report import Summary
+        from ...render.summary_report import Summary
 
         report = Summary(captures)
         report.read()

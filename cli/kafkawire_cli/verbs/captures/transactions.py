@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..input.options import DEFAULTS, Files, ReportOptions
-from ..input.sources import reading
-from ..render.report import print_capture_report, top
+from ...input.options import DEFAULTS, Files, ReportOptions
+from ...input.sources import reading
+from ...render.report import print_capture_report, top
 
 if TYPE_CHECKING:
-    from ..render.report import Section
+    from ...render.report import Section
 
 
 def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
@@ -27,7 +27,7 @@ def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
     with reading("transactions", given, options) as captures:
         from kafkawire.reports.transactions import Transactions
 
-        from ..render.transaction_list import sections_of
+        from ...render.transaction_list import sections_of
 
         collector = Transactions(captures)
         captures.read(collector)

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from ..input import cluster as live
-from ..input.cluster import NO_OPTIONS, ClusterOptions
-from ..input.cluster_state import ClusterState, read_cluster
-from ..input.options import EveryOption, Form, FormOption, MostOption, entries_shown
-from ..render.cluster import as_json, sections
-from ..render.report import print_report
+from ...input import cluster as live
+from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.cluster_state import ClusterState, read_cluster
+from ...input.options import EveryOption, Form, FormOption, MostOption, entries_shown
+from ...render.cluster import as_json, sections
+from ...render.report import print_report
 
 
 def cluster(

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..input import cluster as live
-from ..input.cluster import NO_OPTIONS, ClusterOptions
-from ..input.panels import Panel
-from ..input.values import NO_VALUES, ValueOptions, record_values
-from ..live.completion import complete_group, complete_topic
-from ..live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
-from ..live.reader import Reader, Until
-from ..live.unknown_names import described_topics
-from ..render.consumed_records import FORMATS, writer
+from ...input import cluster as live
+from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.panels import Panel
+from ...input.values import NO_VALUES, ValueOptions, record_values
+from ...live.completion import complete_group, complete_topic
+from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
+from ...live.reader import Reader, Until
+from ...live.unknown_names import described_topics
+from ...render.consumed_records import FORMATS, writer
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition

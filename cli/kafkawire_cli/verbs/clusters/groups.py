@@ -13,19 +13,19 @@ import typer
 
 from kafkawire.display import plural
 
-from ..input import cluster as live
-from ..input.cluster import NO_OPTIONS, ClusterOptions
-from ..input.existing import existing_group, existing_offsets, if_exists
-from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
-from ..input.panels import Panel
-from ..live.changes import NO_CHANGE_OPTIONS, ChangeOptions
-from ..live.completion import complete_group
-from ..live.group_changes import delete_groups, delete_offsets
-from ..live.group_offsets import NO_OFFSETS, OffsetOptions, checked, reset
-from ..live.group_state import listed_groups, refuse_group
-from ..render.report import Section, count_text, print_report, ranges_text
-from .capture_groups import GroupOrder
-from .capture_groups import groups as of_captures
+from ...input import cluster as live
+from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.existing import existing_group, existing_offsets, if_exists
+from ...input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
+from ...input.panels import Panel
+from ...live.changes import NO_CHANGE_OPTIONS, ChangeOptions
+from ...live.completion import complete_group
+from ...live.group_changes import delete_groups, delete_offsets
+from ...live.group_offsets import NO_OFFSETS, OffsetOptions, checked, reset
+from ...live.group_state import listed_groups, refuse_group
+from ...render.report import Section, count_text, print_report, ranges_text
+from ..captures.capture_groups import GroupOrder
+from ..captures.capture_groups import groups as of_captures
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, GroupInfo, GroupListing, MemberInfo

@@ -18,12 +18,12 @@ import typer
 from kafkawire.display import printable
 from kafkawire_codegen.whole_files import whole_file, whole_files
 
-from ..input.inputs import InputError, MissingOption
-from ..input.options import ROW_FORMAT
-from ..input.panels import Panel
-from ..input.values import NO_VALUES, ValueOptions, record_values
-from ..pipes import stop_at_closed_pipe
-from ..render.log.rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
+from ...input.inputs import InputError, MissingOption
+from ...input.options import ROW_FORMAT
+from ...input.panels import Panel
+from ...input.values import NO_VALUES, ValueOptions, record_values
+from ...pipes import stop_at_closed_pipe
+from ...render.log.rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
 
 if TYPE_CHECKING:
     from kafkawire.log import Finding, InternalLog, LogFile, Row

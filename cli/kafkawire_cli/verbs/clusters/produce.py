@@ -16,13 +16,13 @@ import typer
 from kafkawire.display import printable
 from kafkawire.errors import InvalidRecordValue, UnusableSchema
 
-from ..input import cluster as live
-from ..input.cluster import NO_OPTIONS, ClusterOptions
-from ..input.panels import Panel
-from ..input.values import NO_ENCODING, EncodingOptions, record_encoders
-from ..live.completion import complete_topic
-from ..live.record_input import LineFormat, lines, whole_input
-from ..live.unknown_names import with_similar_topic
+from ...input import cluster as live
+from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.panels import Panel
+from ...input.values import NO_ENCODING, EncodingOptions, record_encoders
+from ...live.completion import complete_topic
+from ...live.record_input import LineFormat, lines, whole_input
+from ...live.unknown_names import with_similar_topic
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError

@@ -16,11 +16,11 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.names import complete_release
-from ..input.node import NodeChoice, node_options
-from ..input.options import pairs
-from ..live.node import observers, run_node
-from ..pipes import stop_at_closed_pipe
+from ...input.names import complete_release
+from ...input.node import NodeChoice, node_options
+from ...input.options import pairs
+from ...live.node import observers, run_node
+from ...pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault

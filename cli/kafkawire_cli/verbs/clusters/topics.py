@@ -11,17 +11,17 @@ import typer
 
 from kafkawire.display import plural
 
-from ..input import cluster as live
-from ..input.cluster import NO_OPTIONS, ClusterOptions
-from ..input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
-from ..live.changes import NO_CHANGE_OPTIONS, ChangeOptions
-from ..live.completion import complete_topic
-from ..live.offset_spec import OffsetKind, parse_offset
-from ..live.topic_changes import NO_TOPIC_CHANGES, TopicChanges, change, checked
-from ..live.unknown_names import described_topics
-from ..render.report import Section, count_text, print_report
-from .capture_topics import Sort
-from .capture_topics import topics as of_captures
+from ...input import cluster as live
+from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
+from ...live.changes import NO_CHANGE_OPTIONS, ChangeOptions
+from ...live.completion import complete_topic
+from ...live.offset_spec import OffsetKind, parse_offset
+from ...live.topic_changes import NO_TOPIC_CHANGES, TopicChanges, change, checked
+from ...live.unknown_names import described_topics
+from ...render.report import Section, count_text, print_report
+from ..captures.capture_topics import Sort
+from ..captures.capture_topics import topics as of_captures
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, TopicInfo

@@ -10,7 +10,7 @@ import typer
 
 from kafkawire.display import plural, printable, printable_lines
 
-from ..input.schema_sources import existing
+from ...input.schema_sources import existing
 
 if TYPE_CHECKING:
     from kafkawire_codegen.targets import GeneratedFiles
@@ -140,7 +140,7 @@ def _python(sources: tuple[Path, ...], out: Path, package: str | None, target: s
 def _other(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
     from kafkawire_codegen.targets import InvalidName, generate_target
 
-    from ..input.protocol_facts import protocol_facts
+    from ...input.protocol_facts import protocol_facts
 
     try:
         made = generate_target(target, sources, out, package, protocol_facts(sources))

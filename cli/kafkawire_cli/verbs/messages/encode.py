@@ -11,10 +11,10 @@ import typer
 
 from kafkawire.display import printable
 
-from ..input.inputs import InputError, read_limited
-from ..input.names import checked_version, complete_message, direction_of, message_name
-from ..input.packages import RegistryOption, registry
-from ..input.panels import Panel
+from ...input.inputs import InputError, read_limited
+from ...input.names import checked_version, complete_message, direction_of, message_name
+from ...input.packages import RegistryOption, registry
+from ...input.panels import Panel
 
 
 def encode(  # noqa: PLR0913 - options of the verb

@@ -17,12 +17,12 @@ import typer
 
 from kafkawire.display import printable, printable_lines
 
-from ..input import inputs
-from ..input.names import checked_version, complete_message, direction_of, message_name
-from ..input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
-from ..input.packages import RegistryOption, registry
-from ..input.panels import Panel
-from ..input.sources import Known, known, readable, refuse
+from ...input import inputs
+from ...input.names import checked_version, complete_message, direction_of, message_name
+from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
+from ...input.packages import RegistryOption, registry
+from ...input.panels import Panel
+from ...input.sources import Known, known, readable, refuse
 
 if TYPE_CHECKING:
     from kafkawire import Registry
@@ -213,7 +213,7 @@ def _show_captured(
 
     from kafkawire.capture.frames.decoding import located
 
-    from ..render import captured_message as output
+    from ...render import captured_message as output
 
     valid = True
     shown: list[dict[str, object]] = []

@@ -15,9 +15,9 @@ import typer
 
 from kafkawire.display import printable_lines
 
-from ..input.names import complete_message, complete_release, suggestion
-from ..input.schema_sources import existing, load, readable, releases_of, sides
-from ..verb_command import VerbCommand
+from ...input.names import complete_message, complete_release, suggestion
+from ...input.schema_sources import existing, load, readable, releases_of, sides
+from ...verb_command import VerbCommand
 from .schema_merge import merge
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from kafkawire.display import plural, printable
 
-from ..input.schema_sources import load, readable
+from ...input.schema_sources import load, readable
 
 if TYPE_CHECKING:
     from kafkawire_codegen.merge.timeline import Release, Timeline

@@ -1,0 +1,1 @@
+"""The verbs for live clusters, nodes and their files."""

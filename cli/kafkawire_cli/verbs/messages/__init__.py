@@ -1,0 +1,1 @@
+"""The verbs for messages and their schemas."""
