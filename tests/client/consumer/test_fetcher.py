@@ -229,6 +229,16 @@ def test_the_preferred_read_replica_is_used_until_it_lags() -> None:
     assert reader.requested(1) == {0: 0}
 
 
+def test_a_partition_that_is_gone_is_not_fetched_from_its_preferred_read_replica() -> None:
+    reader = Reader(A)
+    reader.respond(1, PartitionData(partition_index=0, preferred_read_replica=3))
+    reader.view.topics.clear()
+    reader.respond(3, PartitionData(partition_index=0))
+    reader.pass_time(1.0)
+    assert not reader.requests
+    assert RequestMetadataUpdate(frozenset({"orders"})) in reader.effects
+
+
 def test_a_fetch_without_response_is_retried() -> None:
     reader = Reader(A)
     reader.send(NoResponse(reader.requests.pop(1), Reason.DISCONNECTED, True))

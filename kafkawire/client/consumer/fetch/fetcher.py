@@ -161,11 +161,13 @@ class Fetcher:
 
     def _node(self, partition: TopicPartition, now: float) -> int:
         """Return the preferred read replica, else the leader (KIP-392)."""
+        known = self._view.partition(*partition)
+        if known is None:
+            return NO_NODE
         replica, until = self._replicas.get(partition, (NO_NODE, 0.0))
         if replica != NO_NODE and now < until and replica in self._view.brokers:
             return replica
-        known = self._view.partition(*partition)
-        return NO_NODE if known is None else known.leader
+        return known.leader
 
     def _partition_fetch(self, partition: TopicPartition, position: Position) -> PartitionFetch:
         known = self._view.partition(*partition)
