@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from kafkawire.broker import Action, Close, Cluster, Fault, Reply, Report
+from kafkawire.broker import Action, Close, Fault, Reply, Report
+from kafkawire.broker.network.socket_server import SocketServer
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.protocol.frame import decode_frame
 
-BLAMELESS = ("a fault: ", "the broker stopped", "the broker is down", "Produce with acks=0 failed")
+BLAMELESS = ("a fault: ", "the node was killed", "Produce with acks=0 failed")
 REFUSED = ": authentication failed"
 SIZE = 4
 
@@ -79,17 +80,17 @@ class TrafficChecker:
         """A connection was closed."""
         self._connections.pop(number, None)
 
-    def check_in_flight(self, cluster: Cluster, number: int) -> None:
+    def check_in_flight(self, server: SocketServer, number: int) -> None:
         """Check that the oldest request in flight is in progress, or its connection closing."""
         witnessed = self._connections.get(number)
-        connection = cluster.connections.get(number)
+        connection = server.connections.find(number)
         if witnessed is None or not witnessed.in_flight or connection is None:
             return
         assert not witnessed.cut, "a response was truncated, and the connection is open"
         if connection.silent or connection.closing or connection.draining or connection.queued:
             return  # `silent`: a fault dropped the response; no later one comes
         assert connection.busy is not None, f"not in progress: {witnessed.in_flight[0]}"
-        parked = cluster.channel.pending[connection.busy]
+        parked = server.channel.pending[connection.busy]
         assert parked.correlation_id == witnessed.in_flight[0], (parked, witnessed.in_flight)
 
     def _on_reply(self, witnessed: CheckedConnection, data: bytes) -> None:

@@ -1,10 +1,10 @@
-"""Runs client machines and a broker machine without sockets, on an unreliable network.
+"""Runs client machines and the nodes of a cluster without sockets, on an unreliable network.
 
 Law: time is a number, randomness comes from one seed, so a run can be replayed to the byte
 (`digest`); bytes of one direction of a connection arrive in order or, after a reset, not at all; a
 checker checks that every request gets one response or is parked.
 
-    client machine ─ Write ─▶ [delayed, split] ─▶ Received ─▶ cluster machine
+    client machine ─ Write ─▶ [delayed, split] ─▶ Received ─▶ nodes in memory
                    ◀─ BytesReceived ─ [delayed, split, reset] ◀─ Reply ─
 """
 
@@ -12,28 +12,23 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from kafkawire.broker import (
     AwaitDrain,
-    BrokerStarted,
-    BrokerStopped,
-    Cluster,
     Connected,
     Disconnected,
     Drained,
     Endpoint,
     Fault,
-    LeaderMoved,
-    Persist,
-    Persisted,
     Received,
     Reply,
-    Trim,
+    Report,
 )
 from kafkawire.broker import Close as BrokerClose
 from kafkawire.broker.releases import LATEST
@@ -47,20 +42,34 @@ from kafkawire.client.network.transport import (
     ConnectionMade,
     Write,
 )
-from kafkawire.records import RecordBatches
+from kafkawire.messages.alter_partition_reassignments_response import (
+    AlterPartitionReassignmentsResponse,
+)
+from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.elect_leaders_response import ElectLeadersResponse
+from kafkawire.node import Stopped
+from kafkawire.node.front.options import FrontOptions
+from kafkawire.node.local_cluster import Killed, LocalCluster, NodeEffect, NodeStarted
+from kafkawire.primitives import Message
 
+from . import administering
+from .brokers import Brokers, Effect, PowerLost
 from .checker import TrafficChecker
 from .conditions import NetworkConditions, Pipe
 
 __all__ = ["Pipe", "NetworkConditions", "Simulation"]
+M = TypeVar("M", bound=Message)
 BROKER_PORT = 9092
-EPOCH_MS = 1_700_000_000_000
+ELECTED_AFTER_S = 0.05
+"""How long a replica that is to lead may take to catch up, before it is tried again."""
+ELECTIONS = 20
 
 
 class Simulation:
-    """Runs everything, one event after the other.
+    """Runs everything, one event after the other; all nodes run from the beginning.
 
-    kept: what the cluster wants to be kept. load_s: how long a new coordinator reads.
+    settings: of all brokers. load_s: how long a new coordinator reads. on_report: called with what
+    the brokers report of requests of clients.
     """
 
     def __init__(
@@ -79,7 +88,7 @@ class Simulation:
         self.conditions = conditions or NetworkConditions()
         self.news: dict[str, list[object]] = {}
         self.on_news: dict[str, Callable[[object], None]] = {}
-        self.kept: list[Persisted] = []
+        self.on_report: Callable[[Report], None] = lambda _: None
         self._digest = hashlib.sha256()
         self._clients: dict[str, Client[Any, Any]] = {}
         self._due: dict[str, float | None] = {}
@@ -89,24 +98,24 @@ class Simulation:
         self._order = count()
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._nodes = {f"broker{node}": node for node in range(1, brokers + 1)}
-        self._crashes = False
-        self._build = partial(
-            Cluster,
+        self.brokers = Brokers(
             [Endpoint(node, host, BROKER_PORT) for host, node in self._nodes.items()],
-            new_uuid=lambda: self.random.randbytes(16),
-            draw=self.random.random,
-            epoch_ms=EPOCH_MS,
-            settings=settings,
+            self.random,
+            self.now,
+            settings=settings or {},
             release=release or LATEST,
-            passwords=passwords,
-            load_seconds=load_s,
+            options=FrontOptions(passwords or {}, load_seconds=load_s),
         )
-        self.cluster = self._build()
-        self.checker = TrafficChecker(self.cluster.faults)
+        self.checker = TrafficChecker(self.brokers.faults)
+        self._settle()
+
+    @property
+    def cluster(self) -> LocalCluster:
+        return self.brokers.cluster
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
-        return [(f"broker{node}", BROKER_PORT) for node in self.cluster.brokers]
+        return [(host, BROKER_PORT) for host in self._nodes]
 
     @property
     def digest(self) -> str:
@@ -132,45 +141,71 @@ class Simulation:
         """Do something later."""
         heapq.heappush(self._agenda, (max(when, self.now), next(self._order), action))
 
-    def create(self, topic: str, spread: Sequence[Sequence[int]]) -> None:
+    def administer(self, body: Message, expected: type[M]) -> M:
+        """Let the cluster handle a request of an administrator, and all that it leads to.
+
+        Raises TimeoutError if no broker can respond now.
+        """
+        try:
+            return self.brokers.administer(body, expected, self.now)
+        finally:
+            self._settle()
+
+    def create(
+        self, topic: str, spread: Sequence[Sequence[int]], configs: Mapping[str, str] = {}
+    ) -> None:
         """Make a topic with those replicas, a list a partition."""
-        self.cluster.controller.create_topic(topic, spread, {}, self.now)
-        self._on_cluster_effects(self.cluster.advance(self.now))
+        request = administering.create_topic(topic, spread, configs)
+        response = self.administer(request, CreateTopicsResponse)
+        assert not response.topics[0].error_code, response
 
     def stop(self, node: int) -> None:
-        if node in self.cluster.topics.alive:
-            self._on_cluster_effects(self.cluster.handle(BrokerStopped(node), self.now))
+        """End a broker at once: others lead its partitions when its session has expired."""
+        if node in self.cluster.running:
+            self._on_cluster_effects(self.brokers.handle(Killed(node), self.now))
 
     def start(self, node: int) -> None:
-        if node not in self.cluster.topics.alive:
-            self._on_cluster_effects(self.cluster.handle(BrokerStarted(node), self.now))
+        if node not in self.cluster.running:
+            self._on_cluster_effects(self.brokers.handle(NodeStarted(node), self.now))
 
     def move(self, topic: str, partition: int, node: int) -> None:
-        """Let another broker lead, if it is up and the partition exists."""
-        known = self.cluster.topics.partition(topic, partition) is not None
-        if known and node in self.cluster.topics.alive:
-            self._on_cluster_effects(
-                self.cluster.handle(LeaderMoved(topic, partition, node), self.now)
-            )
+        """Let another broker lead as soon as it can, if it is up and the partition exists."""
+        found = self.brokers.partition(topic, partition)
+        if found is None or not self.cluster.image().is_active(node):
+            return
+        replicas = [node, *(each for each in found.replicas if each != node)]
+        request = administering.reassign(topic, partition, replicas[: len(found.replicas)])
+        with suppress(TimeoutError):
+            self.administer(request, AlterPartitionReassignmentsResponse)
+        self._elect(topic, partition, node, ELECTIONS)
+
+    def _elect(self, topic: str, partition: int, node: int, elections: int) -> None:
+        """Let the preferred replica lead, once it has caught up."""
+        with suppress(TimeoutError):
+            self.administer(administering.elect(topic, partition), ElectLeadersResponse)
+        found = self.brokers.partition(topic, partition)
+        if elections > 1 and found is not None and found.leader != node:
+            again = partial(self._elect, topic, partition, node, elections - 1)
+            self.at(self.now + ELECTED_AFTER_S, again)
 
     def trouble(self, *faults: Fault) -> None:
         """Let requests meet faults from now on."""
-        self.cluster.faults += faults
+        self.brokers.faults += faults
 
     def calm(self) -> None:
         """Let nothing go wrong from now on, and all brokers be up."""
-        self.checker.past_faults += self.cluster.faults
-        self.cluster.faults.clear()
+        self.checker.past_faults += self.brokers.faults
+        self.brokers.faults.clear()
         self.conditions.reset = 0.0
         for node in self._nodes.values():
             self.start(node)
 
     def crash(self) -> None:
-        """Let the whole cluster die amid the next things it does, and be built from what it kept.
+        """Let the power fail amid the next things the nodes do; they start again at once.
 
-        What stands behind that in its effects never happens, so what stands before had better do.
+        Their disks may lose what was not flushed, and clients what was not sent.
         """
-        self._crashes = True
+        self.brokers.fail_power()
 
     def run(self, until: Callable[[], bool], limit_s: float = 600.0) -> None:
         """Let time pass until something is so; AssertionError where it never is."""
@@ -190,26 +225,20 @@ class Simulation:
 
     def log(self, topic: str, partition: int) -> list[tuple[int, bytes | None, bytes | None]]:
         """Read offset, key and value of all records of a partition."""
-        found = self.cluster.topics.partition(topic, partition)
-        if found is None:
-            return []
         return [
             (record.offset, record.key, record.value)
-            for stored in found.log
-            for record in RecordBatches(stored.data).records()
+            for record in self.brokers.batches(topic, partition).records()
         ]
 
     def nothing_is_left(self) -> bool:
-        """Whether the cluster has forgotten all clients, now that they are gone."""
-        cluster = self.cluster
-        waiting = sum(len(each.fetch_purgatory) for each in cluster.replicas.values())
-        return not (cluster.connections or cluster.channel.pending or waiting)
+        """Whether the brokers have forgotten all clients, now that they are gone."""
+        return not any(self.brokers.known_clients())
 
     # How it turns.
 
     def _step(self, end: float) -> bool:
         """Do the next thing there is to do until then; False where there is none."""
-        broker = self.cluster.next_deadline()
+        broker = self.brokers.next_deadline()
         moments = [at for at in self._due.values() if at is not None]
         soonest = min(moments, default=end)
         if broker is not None and broker < soonest:
@@ -225,7 +254,7 @@ class Simulation:
             return False
         self.now = max(self.now, soonest)
         if broker is not None and broker <= self.now:
-            self._on_cluster_effects(self.cluster.advance(self.now))
+            self._on_cluster_effects(self.brokers.advance(self.now))
             return True
         for name in [name for name, at in self._due.items() if at is not None and at <= self.now]:
             self._on_client_effects(name, self._clients[name].advance(self.now))
@@ -248,9 +277,12 @@ class Simulation:
         # a machine's deadline changes only when it handles an event
         self._due[name] = self._clients[name].next_deadline()
 
-    def _on_cluster_effects(self, effects: Sequence[object]) -> None:
-        crashes = self._crashes and len(effects) > 0
-        for effect in effects[: self.random.randrange(len(effects)) if crashes else None]:
+    def _settle(self) -> None:
+        """Let the brokers do all that is due now."""
+        self._on_cluster_effects(self.brokers.settle(self.now))
+
+    def _on_cluster_effects(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
             self.checker.on_effect(effect)
             match effect:
                 case Reply(connection=number, data=data):
@@ -260,27 +292,29 @@ class Simulation:
                     self.at(pipe.arrives["down"], partial(self._reset, pipe))
                 case AwaitDrain(connection=number):
                     self.at(self.now, partial(self._drained, number))
-                case Persist() | Trim():
-                    self.kept.append(effect)
-        if crashes:
-            self._rebuild()
+                case Report():
+                    self.on_report(effect)
+                case PowerLost():
+                    self._power_lost()
+                case NodeEffect(node_id, Stopped(failure)):
+                    assert failure is None, f"node {node_id}: {failure}"
 
-    def _rebuild(self) -> None:
-        self._crashes = False
-        self._digest.update(f"{self.now!r} crash".encode())
-        faults = self.cluster.faults
-        self.cluster = self._build()
-        self.cluster.faults = faults
+    def _power_lost(self) -> None:
+        self._digest.update(f"{self.now!r} power lost".encode())
         for pipe in self._pipes.values():
             if pipe.open and pipe.reached:  # what was sent before still arrives
                 self.checker.on_closed(pipe.number)
                 self.at(pipe.arrives["down"], partial(self._reset, pipe))
-        self._on_cluster_effects(self.cluster.restore(list(self.kept), self.now))
 
     def _drained(self, number: int) -> None:
         if self._pipes[number].open:
-            self._on_cluster_effects(self.cluster.handle(Drained(number), self.now))
-            self.checker.check_in_flight(self.cluster, number)
+            self._on_cluster_effects(self.brokers.handle(Drained(number), self.now))
+            self._check_in_flight(self._pipes[number])
+
+    def _check_in_flight(self, pipe: Pipe) -> None:
+        server = self.brokers.server(pipe.node)
+        if server is not None:
+            self.checker.check_in_flight(server, pipe.number)
 
     def _connect(self, name: str, effect: Connect) -> None:
         # an answer that was changed on the way may name hosts that there are not
@@ -293,14 +327,14 @@ class Simulation:
         if not pipe.open:
             return
         client = self._clients[pipe.client]
-        if pipe.node not in self.cluster.topics.alive:
+        if pipe.node not in self.cluster.running:
             pipe.open = False
             self._on_client_effects(
                 pipe.client, client.handle(ConnectionLost(pipe.local, "refused"), self.now)
             )
             return
         pipe.reached = True
-        self._on_cluster_effects(self.cluster.handle(Connected(pipe.number, pipe.node), self.now))
+        self._on_cluster_effects(self.brokers.handle(Connected(pipe.number, pipe.node), self.now))
         if pipe.open:
             self._on_client_effects(
                 pipe.client, client.handle(ConnectionMade(pipe.local), self.now)
@@ -324,8 +358,8 @@ class Simulation:
         self._digest.update(f"{self.now!r} {pipe.number} {way} ".encode() + data)
         if way == "up":
             self.checker.received(pipe.number, data)
-            self._on_cluster_effects(self.cluster.handle(Received(pipe.number, data), self.now))
-            self.checker.check_in_flight(self.cluster, pipe.number)
+            self._on_cluster_effects(self.brokers.handle(Received(pipe.number, data), self.now))
+            self._check_in_flight(pipe)
         else:
             client = self._clients[pipe.client]
             self._on_client_effects(
@@ -352,7 +386,7 @@ class Simulation:
         if pipe.open:
             pipe.open = False
             self.checker.on_closed(pipe.number)
-            self._on_cluster_effects(self.cluster.handle(Disconnected(pipe.number), self.now))
+            self._on_cluster_effects(self.brokers.handle(Disconnected(pipe.number), self.now))
 
     def _delay(self) -> float:
         return self.random.random() * self.conditions.delay_s

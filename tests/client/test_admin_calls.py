@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
+from kafkawire.broker.groups.coordinators import partition_for
 from kafkawire.client.admin.calls import (
     RETRIABLE_ERRORS,
     AdminCalls,
@@ -43,6 +44,7 @@ from kafkawire.messages.list_offsets_response import ListOffsetsResponse
 from kafkawire.primitives import Message
 from kafkawire.protocol.error_code import ErrorCode
 
+from .brokers import OFFSETS_PARTITIONS
 from .made import network
 from .simulation import NetworkConditions, Simulation
 
@@ -95,12 +97,12 @@ def replies(made: Simulation) -> list[CallCompleted | CallFailed]:
 def test_retriable_errors_are_retried(code: ErrorCode) -> None:
     made = simulation()
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
-    made.cluster.faults.append(fault)
+    made.brokers.faults.append(fault)
     made.send_event("a", groups("q", CONTROLLER))
     made.pass_time(3.0)
     assert fault.hit > 3
     assert not replies(made)
-    made.cluster.faults.clear()
+    made.brokers.faults.clear()
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
     assert isinstance(reply, CallCompleted)
@@ -111,7 +113,7 @@ def test_other_errors_complete_the_call() -> None:
     made = simulation()
     code = ErrorCode.GROUP_AUTHORIZATION_FAILED
     fault = Fault("ListGroups", action=Action.ERROR, error=code)
-    made.cluster.faults.append(fault)
+    made.brokers.faults.append(fault)
     made.send_event("a", groups("q"))
     made.run(lambda: len(replies(made)) == 1)
     (reply,) = replies(made)
@@ -123,7 +125,7 @@ def test_other_errors_complete_the_call() -> None:
 def test_a_persistent_error_completes_the_call() -> None:
     made = simulation()
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    made.cluster.faults.append(Fault("ListGroups", action=Action.ERROR, error=code))
+    made.brokers.faults.append(Fault("ListGroups", action=Action.ERROR, error=code))
     made.send_event("a", groups("q", timeout_s=2.0))
     began = made.now
     made.run(lambda: len(replies(made)) == 1)
@@ -135,11 +137,11 @@ def test_a_persistent_error_completes_the_call() -> None:
 
 def test_the_leader_is_called_and_followed() -> None:
     made = simulation()
-    topic = made.cluster.controller.create_topic("t", [[1, 2, 3]], {}, made.now)
+    made.create("t", [[1, 2, 3]])
     made.send_event("a", latest("first", "t"))
     made.run(lambda: len(replies(made)) == 1)
     made.move("t", 0, 3)
-    assert topic.partitions[0].leader_id == 3
+    made.run(lambda: made.brokers.leads(3, "t", 0))
     made.send_event("a", latest("second", "t"))
     made.run(lambda: len(replies(made)) == 2)
     assert all(
@@ -172,10 +174,12 @@ def test_a_coordinator_that_moved_is_looked_up_again() -> None:
         made.run(lambda: len(replies(made)) == int(token))
 
     call("1")
-    where = made.cluster.groups.partition_of("g")
-    partition = made.cluster.topics.partition("__consumer_offsets", where)
+    where = partition_for("g", OFFSETS_PARTITIONS)
+    partition = made.brokers.partition("__consumer_offsets", where)
     assert partition is not None
-    made.move("__consumer_offsets", where, 1 + partition.leader_id % 3)
+    other = 1 + partition.leader % 3
+    made.move("__consumer_offsets", where, other)
+    made.run(lambda: made.brokers.leads(other, "__consumer_offsets", where))
     call("2")
     assert all(isinstance(each, CallCompleted) for each in replies(made))
 

@@ -23,6 +23,7 @@ from kafkawire.client.producer import Flush, Flushed, Send
 from kafkawire.messages.offset_commit_key import OffsetCommitKey
 from kafkawire.messages.offset_commit_value import OffsetCommitValue
 from kafkawire.protocol.error_code import ErrorCode
+from tests.client.brokers import OFFSETS_PARTITIONS
 from tests.client.consumer.users import User, covered
 from tests.client.made import producer_client
 from tests.client.seeds import SEEDS, chunk
@@ -32,7 +33,7 @@ from tests.fuzzing import replayable
 CHUNKS = 20
 OFFSETS = "__consumer_offsets"
 GROUP = "readers"
-OFFSETS_PARTITION = partition_for(GROUP, 50)
+OFFSETS_PARTITION = partition_for(GROUP, OFFSETS_PARTITIONS)
 TOPICS = {"orders": 3, "parcels": 2}
 PARTITIONS = [TopicPartition(topic, n) for topic, count in TOPICS.items() for n in range(count)]
 STRATEGIES: tuple[Setting, ...] = (
@@ -81,7 +82,7 @@ class Scenario:
         self.users: dict[str, User] = {}
         self.written = 0
         for topic, count in TOPICS.items():
-            nodes = list(self.simulation.cluster.brokers)
+            nodes = self.simulation.brokers.ids
             spread = [
                 [nodes[n % len(nodes)], nodes[(n + 1) % len(nodes)]][:brokers] for n in range(count)
             ]
@@ -134,7 +135,7 @@ class Scenario:
         if draws.random() < 0.5:
             for _ in range(draws.randrange(1, 3)):
                 node, when = (
-                    draws.choice(list(simulation.cluster.brokers)),
+                    draws.choice(simulation.brokers.ids),
                     draws.random() * TROUBLE_S,
                 )
                 simulation.at(when, partial(simulation.stop, node))
@@ -142,7 +143,7 @@ class Scenario:
         if draws.random() < 0.5:
             for _ in range(draws.randrange(1, 6)):
                 which = draws.choice([*PARTITIONS, (OFFSETS, OFFSETS_PARTITION)])
-                where = (*which, draws.choice(list(simulation.cluster.brokers)))
+                where = (*which, draws.choice(simulation.brokers.ids))
                 simulation.at(draws.random() * TROUBLE_S, partial(simulation.move, *where))
         if draws.random() < 0.6:
             for api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch"):
@@ -191,7 +192,10 @@ class Scenario:
         return stable and covered(self.here, PARTITIONS) and self._settled_at_the_broker()
 
     def _settled_at_the_broker(self) -> bool:
-        coordinator = self.simulation.cluster.groups.of(OFFSETS_PARTITION)
+        leader = self.simulation.brokers.leader(OFFSETS, OFFSETS_PARTITION)
+        if leader is None:
+            return False
+        coordinator = leader[0].broker.broker.groups.of(OFFSETS_PARTITION)
         if isinstance(coordinator, ErrorCode) or GROUP not in coordinator.groups:
             return False
         group = coordinator.groups[GROUP]
@@ -207,9 +211,9 @@ class Scenario:
             for partition in user.assignment
         }
         return all(
-            self._offsets_read(each) >= self._in_log(each)
-            and (at := at_end.get(each)) is not None
-            and at.offset == max(self._in_log(each), default=-1) + 1
+            (at := at_end.get(each)) is not None
+            and at.offset == (end := self.simulation.brokers.end_offset(*each))
+            and self._offsets_read(each).issuperset(range(end))
             for each in PARTITIONS
         )
 

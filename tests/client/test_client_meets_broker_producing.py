@@ -79,7 +79,7 @@ class Scenario:
             simulation.at(draws.random() * 8, partial(self._send, record))
         if draws.random() < 0.7 * trouble:
             for _ in range(draws.randrange(1, 4)):
-                node, when = draws.choice(list(simulation.cluster.brokers)), draws.random() * 8
+                node, when = draws.choice(simulation.brokers.ids), draws.random() * 8
                 simulation.at(when, partial(simulation.stop, node))
                 simulation.at(when + draws.random() * 3, partial(simulation.start, node))
         if draws.random() < 0.5 * trouble:
@@ -87,7 +87,7 @@ class Scenario:
                 where = (
                     draws.choice(TOPICS),
                     draws.randrange(3),
-                    draws.choice(list(simulation.cluster.brokers)),
+                    draws.choice(simulation.brokers.ids),
                 )
                 simulation.at(draws.random() * 8, partial(simulation.move, *where))
         if draws.random() < 0.4 * trouble:
@@ -129,23 +129,24 @@ class Scenario:
         simulation.to_network("p", CloseNetwork())
         simulation.pass_time(1.0)
 
-    def account(self, *, idempotent: bool, ordered: bool = True) -> None:
+    def account(self, *, idempotent: bool, ordered: bool = True, kept: bool = True) -> None:
         """Hold what was said against what is in the logs.
 
         ordered: without acknowledgement, what goes to an old leader may meet what went to the new.
+        kept: what a leader alone acknowledges is lost where another one leads before it has that.
         """
         assert self.results.keys() == self.sent.keys()
         accepted = {token: at for at, token in enumerate(self.order["accepted", 0])}
         values = {token: record.value for token, record in self.sent.items()}
         for topic in TOPICS:
-            known = self.simulation.cluster.topics.get(topic)
+            known = self.simulation.brokers.topic(topic)
             for partition in range(len(known.partitions) if known else 0):
                 log = self.simulation.log(topic, partition)
                 at = {offset: (key, value, offset) for offset, key, value in log}
                 results = self.order[topic, partition]
                 assert results == sorted(results, key=accepted.__getitem__), "results out of order"
                 places = []
-                for token in results:
+                for token in results if kept else ():
                     effect = self.results[token]
                     if isinstance(effect, Delivered) and effect.base_offset >= 0:
                         offset = effect.base_offset + effect.tokens.index(token)
@@ -209,11 +210,11 @@ def test_without_idempotence_each_record_has_one_result_in_order(acks: str) -> N
         with replayable(seed):
             scenario = Scenario(seed, {**config, "acks": acks, "enable.idempotence": False})
             scenario.play()
-            scenario.account(idempotent=False, ordered=acks != "0")
+            scenario.account(idempotent=False, ordered=acks != "0", kept=acks == "all")
 
 
 def test_a_seed_replays_to_the_byte() -> None:
-    for seed in range(3, 33):
+    for seed in range(3, 13):
         runs = []
         for _ in range(2):
             scenario = Scenario(seed, {**HASTE, **CONFIGS[seed % len(CONFIGS)]})

@@ -11,8 +11,9 @@ from random import Random
 import pytest
 
 from kafkawire import EncodeError, Message
-from kafkawire.broker import request_handler
+from kafkawire.broker.fetched import Fetched
 from kafkawire.broker.network import request_channel
+from kafkawire.broker.request import Request
 from kafkawire.client.config import Setting
 from kafkawire.client.producer import Flush, Send
 from kafkawire.protocol import encode_frame
@@ -32,35 +33,35 @@ MOST = 3_000
 
 
 class Hostile:
-    """Encodes responses, every second one damaged or with nonsense in it."""
+    """Encodes responses to clients, every second one damaged or with nonsense in it."""
 
     def __init__(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rng = Random(seed)
         self.sent = 0
-        for module in (request_channel, request_handler):
-            monkeypatch.setattr(module, "encode_frame_buffers", self.encode_buffers)
+        self._encode = request_channel._encode
+        monkeypatch.setattr(request_channel, "_encode", self.encode)
         # who is lied to about versions asks for what the broker does not take
         monkeypatch.setattr(checker, "BLAMELESS", "")
         # and the responses that the checker reads are not the broker's own words
         monkeypatch.setattr(checker.TrafficChecker, "_fetched", lambda *_: None)
 
-    def encode_buffers(self, message: Message, version: int, correlation_id: int) -> list[bytes]:
-        return [self.encode(message, version, correlation_id)]
-
-    def encode(self, message: Message, version: int, correlation_id: int) -> bytes:
+    def encode(self, message: Message | Fetched, request: Request) -> list[bytes]:
+        good = self._encode(message, request)
+        if request.connection < 0:  # of another node
+            return good
         self.sent += 1
-        good = encode_frame(message, version, correlation_id)
         choice = self.rng.random()
         if choice < 0.5:
             return good
-        if choice < 0.8:
+        if choice < 0.8 and not isinstance(message, Fetched):
             try:
-                nonsense = varied(message, version, self.rng)
-                return encode_frame(nonsense, version, correlation_id)
+                nonsense = varied(message, request.version, self.rng)
+                return [encode_frame(nonsense, request.version, request.correlation_id)]
             except EncodeError:
                 return good
-        body = good[4:8] + mutate(good[8:], self.rng)
-        return len(body).to_bytes(4, "big") + body
+        frame = b"".join(good)
+        body = frame[4:8] + mutate(frame[8:], self.rng)
+        return [len(body).to_bytes(4, "big"), body]
 
 
 @pytest.mark.fuzz

@@ -257,8 +257,8 @@ def test_bootstrap_then_the_brokers_of_the_cluster() -> None:
     simulation.send_event("c", request_for("d", GROUP))
     simulation.run(lambda: len(owner.ends) == 4)
     assert response_to(owner, "b").node == 2
-    assert response_to(owner, "c").node == simulation.cluster.controller_id
     view = simulation._clients["c"].network.view
+    assert response_to(owner, "c").node == view.controller_id
     assert {node: (each.host, each.port) for node, each in view.brokers.items()} == {
         node: (f"broker{node}", 9092) for node in (1, 2, 3)
     }
@@ -299,7 +299,7 @@ def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
     simulation, owner = lived_in(3)
     simulation.pass_time(1.0)
     look_ups = Fault("FindCoordinator", nth=NEVER)  # counts, and never strikes
-    simulation.cluster.faults.append(look_ups)
+    simulation.brokers.faults.append(look_ups)
     for key in range(5):
         simulation.send_event("c", request_for(key, GROUP))
     simulation.run(lambda: len(owner.ends) == 5)
@@ -322,13 +322,13 @@ def test_one_look_up_for_all_who_wait_and_again_when_it_was_wrong() -> None:
 def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None:
     simulation, owner = lived_in(4)
     unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    simulation.cluster.faults.append(
+    simulation.brokers.faults.append(
         Fault("FindCoordinator", action=Action.ERROR, error=unavailable)
     )
     simulation.send_event("c", request_for("a", GROUP, timeout_s=60.0))
     simulation.pass_time(3.0)
     assert not owner.ends
-    simulation.cluster.faults.clear()
+    simulation.brokers.faults.clear()
     simulation.run(lambda: len(owner.ends) == 1)
     assert isinstance(owner.ends[0], ResponseReceived)
 
@@ -336,7 +336,7 @@ def test_a_coordinator_that_is_not_available_is_looked_for_until_it_is() -> None
 def test_a_fatal_coordinator_error_is_not_retried() -> None:
     simulation, owner = lived_in(4)
     refused = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    simulation.cluster.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=refused))
+    simulation.brokers.faults.append(Fault("FindCoordinator", action=Action.ERROR, error=refused))
     simulation.send_event("c", request_for("a", GROUP))
     simulation.run(lambda: len(owner.ends) == 1)
     (end,) = owner.ends
@@ -364,9 +364,9 @@ def test_topics_that_are_wanted_while_connecting_are_in_the_first_request(
     topics: frozenset[str] | None,
 ) -> None:
     simulation, owner = lived_in(6)
-    simulation.cluster.controller.create_topic("t", [[1]], {}, 0.0)
+    simulation.create("t", [[1]])
     requests = Fault("Metadata", nth=NEVER)
-    simulation.cluster.faults.append(requests)
+    simulation.brokers.faults.append(requests)
     simulation.send_event("c", TrackTopics("o", frozenset({"t"})))
     simulation.send_event("c", TrackTopics("o", topics))
     simulation.run(lambda: any(isinstance(each, MetadataChanged) for each in owner.received))
@@ -389,7 +389,7 @@ def test_wishes_while_a_refresh_is_under_way_lead_to_one_more() -> None:
     simulation, _ = lived_in(8)
     simulation.pass_time(1.0)
     refreshes = Fault("Metadata", nth=NEVER)
-    simulation.cluster.faults.append(refreshes)
+    simulation.brokers.faults.append(refreshes)
     for _ in range(20):
         simulation.send_event("c", RequestMetadataUpdate())
         simulation.pass_time(0.005)
@@ -416,7 +416,7 @@ def storm(seed: int) -> None:
     )
     simulation, owner = lived_in(seed, conditions)
     actions = [Action.DROP, Action.TRUNCATE, Action.CORRUPT, Action.DELAY, Action.DISCONNECT]
-    simulation.cluster.faults += [
+    simulation.brokers.faults += [
         Fault(None, probability=0.04, action=action) for action in draws.sample(actions, 3)
     ]
     targets: list[Destination] = [LEAST_LOADED, CONTROLLER, GROUP, 1, 2, 3, 9]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from random import Random
 
 import pytest
 
-from kafkawire.broker import LeaderMoved, Report
+from kafkawire.broker import Report
 from kafkawire.client.config import Setting
 from kafkawire.client.consumer import (
     CommitKind,
@@ -21,8 +22,10 @@ from kafkawire.client.consumer import (
 from kafkawire.client.consumer.group.member_states import MemberState
 from kafkawire.client.producer import Flush, Flushed, Send
 from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
 from kafkawire.messages.fetch_request import FetchRequest
 from kafkawire.messages.offset_commit_request import OffsetCommitRequest
+from tests.client.administering import create_partitions
 from tests.client.made import producer_client
 from tests.client.simulation import NetworkConditions, Simulation
 
@@ -42,12 +45,14 @@ CONFIG: dict[str, Setting] = {
 }
 
 
-def simulation(brokers: int = 2, release: str | None = None) -> Simulation:
+def simulation(
+    brokers: int = 2, release: str | None = None, configs: Mapping[str, str] = {}
+) -> Simulation:
     """A simulation with a topic of four partitions, whose leaders are spread."""
     made = Simulation(1, brokers=brokers, conditions=CALM, release=release)
-    nodes = list(made.cluster.brokers)
+    nodes = made.brokers.ids
     replicas = [[nodes[n % brokers], nodes[(n + 1) % brokers]][:brokers] for n in range(4)]
-    made.cluster.controller.create_topic("orders", replicas, {}, 0.0)
+    made.create("orders", replicas, configs)
     return made
 
 
@@ -166,15 +171,14 @@ def test_new_partitions_start_a_rebalance() -> None:
     one = User(it, "one", config(metadata_max_age_ms=1_000))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
-    topic = it.cluster.topics.get("orders")
-    assert topic is not None
-    it.cluster.controller.create_partitions(topic, [[1], [2]], it.now)
+    more = create_partitions("orders", 6, [[1, 2], [2, 1]])
+    assert not it.administer(more, CreatePartitionsResponse).results[0].error_code
     it.run(lambda: len(one.assignment) == 6)
 
 
 def test_a_new_subscription_revokes_the_old_partitions() -> None:
     it = simulation()
-    it.cluster.controller.create_topic("payments", [[1]], {}, 0.0)
+    it.create("payments", [[1]])
     one = User(it, "one", config(partition_assignment_strategy="cooperative-sticky"))
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS))
@@ -205,23 +209,17 @@ def test_records_are_fetched_ahead_of_polls() -> None:
 
 
 @pytest.mark.parametrize("release", ["2.2", "3.0", "4.3"])
-def test_fetches_have_topic_names_or_ids_and_only_changes(
-    release: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetches_have_topic_names_or_ids_and_only_changes(release: str) -> None:
     it = simulation(release=release)
     seen: list[tuple[int, FetchRequest]] = []
-    serve = it.cluster.handle
 
-    def watched(event: object, now: float) -> object:
-        effects = serve(event, now)  # type: ignore[arg-type]  # passed through
-        for effect in effects:
-            if isinstance(effect, Report) and effect.request.api_key == ApiKey.FETCH:
-                body = effect.request.body
-                assert isinstance(body, FetchRequest)
-                seen.append((effect.request.version, body))
-        return effects
+    def on_report(report: Report) -> None:
+        if report.request.api_key == ApiKey.FETCH:
+            body = report.request.body
+            assert isinstance(body, FetchRequest)
+            seen.append((report.request.version, body))
 
-    monkeypatch.setattr(it.cluster, "handle", watched)
+    it.on_report = on_report
     one = User(it, "one", config())
     one.assign(*ORDERS)
     it.pass_time(3.0)
@@ -240,17 +238,21 @@ def test_fetches_have_topic_names_or_ids_and_only_changes(
 
 @pytest.mark.parametrize("policy", ["earliest", "none"])
 def test_log_truncation_is_detected(policy: str) -> None:
-    it = simulation()
+    it = simulation(configs={"unclean.leader.election.enable": "true"})
+    first, other = 1, 2
     write(it, 5)
-    write(it, 3)  # a batch of its own: what goes, goes whole
+    it.stop(other)
+    it.run(lambda: it.brokers.in_sync("orders", 0) == [first])
+    write(it, 3)  # the other one never has these
     one = User(it, "one", config(auto_offset_reset=policy, metadata_max_age_ms=500))
     one.assign(FIRST)
     one.send(events.Seek(FIRST, 0))
     it.run(lambda: len(one.read) == 8)
-    partition = it.cluster.topics.partition("orders", 0)
-    assert partition is not None
-    other = next(n for n in it.cluster.brokers if n != partition.leader_id)
-    it.cluster.handle(LeaderMoved("orders", 0, other, truncate_to=5), it.now)
+    it.stop(first)
+    it.pass_time(2.0)  # until its session has expired
+    it.start(other)
+    it.run(lambda: it.brokers.leads(other, "orders", 0))
+    it.start(first)
     write(it, 6)
     if policy == "none":
         it.run(lambda: bool(one.errors))
@@ -306,26 +308,20 @@ def test_close_waits_for_the_last_commit() -> None:
     assert found.found[FIRST] == OffsetAndMetadata(8, 0)
 
 
-def test_auto_commit_commits_consumed_offsets_every_interval(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_auto_commit_commits_consumed_offsets_every_interval() -> None:
     """At first at once, then with an interval in between, and never what was not returned."""
     it = simulation()
     one = User(it, "one", config(auto_commit_interval_ms=1_000, max_poll_records=2), think_s=0.0)
     seen: list[tuple[float, int]] = []
-    serve = it.cluster.handle
 
-    def watched(event: object, now: float) -> object:
-        effects = serve(event, now)  # type: ignore[arg-type]  # passed through
-        for effect in effects:
-            if isinstance(effect, Report) and effect.request.api_key == ApiKey.OFFSET_COMMIT:
-                body = effect.request.body
-                assert isinstance(body, OffsetCommitRequest)
-                [topic] = body.topics
-                seen.extend((now, each.committed_offset) for each in topic.partitions)
-        return effects
+    def on_report(report: Report) -> None:
+        if report.request.api_key == ApiKey.OFFSET_COMMIT:
+            body = report.request.body
+            assert isinstance(body, OffsetCommitRequest)
+            [topic] = body.topics
+            seen.extend((it.now, each.committed_offset) for each in topic.partitions)
 
-    monkeypatch.setattr(it.cluster, "handle", watched)
+    it.on_report = on_report
     one.subscribe("orders")
     it.run(lambda: covered([one], ORDERS) and stable(one))
     for _ in range(4):

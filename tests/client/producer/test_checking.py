@@ -24,7 +24,6 @@ from kafkawire.client.producer import (
 from kafkawire.client.producer.murmur2 import partition_of_key
 from kafkawire.client.producer.record_accumulator import RecordAccumulator
 from kafkawire.errors import EncodeError, InvalidValue, OutOfRange
-from kafkawire.records import RecordBatches
 
 from .test_producer import Stage
 
@@ -79,13 +78,8 @@ def record(token: int, **values: Any) -> Send:
 
 def stored(stage: Stage) -> list[tuple[bytes | None, bytes | None, object]]:
     """Read what the broker has."""
-    topic = stage.simulation.cluster.topics.get("t")
-    assert topic is not None
-    found: list[tuple[bytes | None, bytes | None, object]] = []
-    for each in topic.partitions[0].log:
-        records = RecordBatches(each.data).records()
-        found += [(record.key, record.value, record.headers) for record in records]
-    return found
+    records = stage.simulation.brokers.batches("t", 0).records()
+    return [(record.key, record.value, record.headers) for record in records]
 
 
 @pytest.mark.parametrize(("values", "error", "where"), WRONG, ids=[repr(row[0]) for row in WRONG])

@@ -43,12 +43,14 @@ from kafkawire.client.requests import (
     Sent,
 )
 from kafkawire.errors import LocalProtocolError
+from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.messages.produce_response import (
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
 )
 from kafkawire.protocol.error_code import ErrorCode
+from tests.client.administering import alter_topic
 from tests.client.consumer.test_subscription import View
 from tests.client.made import producer_client
 from tests.client.simulation import NetworkConditions, Simulation
@@ -59,8 +61,13 @@ CALM = NetworkConditions(0.001, 0.0, 0.0)
 class Stage:
     """A producer and a broker; what the producer says."""
 
-    def __init__(self, config: dict[str, Setting] | None = None, brokers: int = 1) -> None:
-        self.simulation = Simulation(1, brokers=brokers, conditions=CALM)
+    def __init__(
+        self,
+        config: dict[str, Setting] | None = None,
+        brokers: int = 1,
+        settings: dict[str, str] | None = None,
+    ) -> None:
+        self.simulation = Simulation(1, brokers=brokers, conditions=CALM, settings=settings)
         client = producer_client(Random(1), self.simulation.bootstrap, config)
         self.simulation.add("p", client)
         self.tokens = 0
@@ -122,7 +129,7 @@ def test_a_full_batch_does_not_linger() -> None:
 
 def test_the_batch_that_a_sticky_partition_leaves_behind_does_not_linger() -> None:
     stage = Stage({"linger.ms": 10_000, "batch.size": 500, "delivery.timeout.ms": 60_000})
-    stage.simulation.cluster.controller.create_topic("wide", [[1]] * 20, {}, 0.0)
+    stage.simulation.create("wide", [[1]] * 20)
     stage.warm("wide")
     for _ in range(4):
         stage.send(b"x" * 150, topic="wide")
@@ -202,7 +209,7 @@ def test_memory_is_bounded_and_records_wait_in_order() -> None:
     """Small memory, a broker that answers late: what does not fit is blocked, appended in order."""
     stage = Stage({"buffer.memory": 2_000, "max.request.size": 1_000, "linger.ms": 0})
     stage.warm()
-    stage.simulation.cluster.faults.append(Fault("Produce", action=Action.DELAY, delay=0.5))
+    stage.simulation.brokers.faults.append(Fault("Produce", action=Action.DELAY, delay=0.5))
     tokens = [stage.send(b"x" * 300) for _ in range(20)]
     blocked = [each.token for each in stage.said if isinstance(each, Blocked)]
     assert 0 < len(blocked) < 20
@@ -238,10 +245,10 @@ def test_a_record_that_can_never_be_sent_fails_at_once() -> None:
 
 @pytest.mark.parametrize("where", ["topic", "partition"])
 def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
-    stage = Stage({"max.block.ms": 3_000})
+    stage = Stage({"max.block.ms": 3_000}, settings={"auto.create.topics.enable": "false"})
+    stage.simulation.create("t", [[1]])
     stage.warm()
     if where == "topic":
-        stage.simulation.cluster.settings.alter("auto.create.topics.enable", "false")
         stage.send(topic="nowhere")
     else:
         stage.send(partition=77)
@@ -270,7 +277,8 @@ def test_delivery_timeout_without_a_response() -> None:
 def test_a_batch_that_is_too_large_is_split_until_it_is_not() -> None:
     stage = Stage({"batch.size": 100_000, "linger.ms": 50})
     stage.warm()
-    stage.simulation.cluster.topics.get("t").configs["max.message.bytes"] = "1000"  # type: ignore[union-attr]
+    smaller = alter_topic("t", {"max.message.bytes": "1000"})
+    stage.simulation.administer(smaller, IncrementalAlterConfigsResponse)
     tokens = [stage.send(b"x" * 200) for _ in range(20)]
     huge = stage.send(b"y" * 2_000)
     last = stage.send(b"z")
@@ -302,9 +310,11 @@ def test_a_new_leader_is_taken_from_the_response() -> None:
         {"linger.ms": 0, "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000}, brokers=3
     )
     stage.warm()
-    leader = stage.simulation.cluster.topics.partition("t", 0)
-    assert leader is not None
-    stage.simulation.move("t", 0, 1 + leader.leader_id % 3)
+    partition = stage.simulation.brokers.partition("t", 0)
+    assert partition is not None
+    other = 1 + partition.leader % 3
+    stage.simulation.move("t", 0, other)
+    stage.until(lambda: stage.simulation.brokers.leads(other, "t", 0))
     began = stage.simulation.now
     stage.send()
     stage.until(lambda: bool(stage.results()))
@@ -315,7 +325,7 @@ def test_a_new_leader_is_taken_from_the_response() -> None:
 def test_a_producer_that_may_not_be_idempotent_says_so() -> None:
     stage = Stage()
     refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    stage.simulation.cluster.faults.append(
+    stage.simulation.brokers.faults.append(
         Fault("InitProducerId", action=Action.ERROR, error=refused)
     )
     stage.send()
@@ -331,7 +341,7 @@ def test_a_lost_epoch_is_followed_by_the_next_one() -> None:
     stage = Stage({"linger.ms": 0})
     stage.warm()
     code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    stage.simulation.cluster.faults.append(Fault("Produce", nth=1, action=Action.ERROR, error=code))
+    stage.simulation.brokers.faults.append(Fault("Produce", nth=1, action=Action.ERROR, error=code))
     stage.send(b"again")
     stage.settled()
     (delivered,) = stage.results()
