@@ -20,8 +20,10 @@ from kafkawire.node import NodeConfig
 from kafkawire.node.composition import InMemory
 from kafkawire.node.front.front import NodeFront
 from kafkawire.node.front.options import FrontOptions
-from kafkawire.node.local_cluster import ClusterEvent, LocalCluster, LocalNode
+from kafkawire.node.local_cluster import ClusterEvent, LocalCluster
 from kafkawire.node.local_cluster import Effect as ClusterEffect
+from kafkawire.node.local_node import LocalNode
+from kafkawire.node.operator_requests import OperatorRequest, OperatorResponse
 from kafkawire.primitives import Message
 from kafkawire.records import RecordBatches
 from kafkawire.replication import Partition
@@ -97,6 +99,7 @@ class Brokers:
         ).nodes()
         self._nodes = [LocalNode(_sending_little(each.config), each.disks) for each in nodes]
         self._changes_left = 0
+        self._requests = 0
         self._held: list[Effect] = []
         """Effects of requests of the administrator, for the next call."""
         self.cluster = self._build()
@@ -136,13 +139,18 @@ class Brokers:
         """
         if not any(node_id in self.ids for node_id in self.cluster.running):
             raise TimeoutError("no broker runs")
-        try:
-            response = self.cluster.administer(body, now)
-        except _PowerFailure:
-            self._held += self._restart(now)
-            raise TimeoutError("the power failed") from None
-        assert isinstance(response, expected), response
-        return response
+        effects = self.handle(OperatorRequest(self._requests, body), now)
+        self._requests += 1
+        while (due := self.next_deadline()) is not None and due <= now:
+            if any(isinstance(each, OperatorResponse | PowerLost) for each in effects):
+                break
+            effects += self.advance(now)
+        responses = [each.body for each in effects if isinstance(each, OperatorResponse)]
+        self._held += [each for each in effects if not isinstance(each, OperatorResponse)]
+        if responses in ([], [None]):
+            raise TimeoutError("no response")
+        assert isinstance(responses[0], expected), responses
+        return responses[0]
 
     # -- power
 
