@@ -123,14 +123,18 @@ def _rejoin(group: GroupMetadata, request: Join, member: Member, now: float) -> 
 
 
 def prepare(group: GroupMetadata, now: float) -> list[Effect]:
-    """Start a rebalance, unless one is being prepared."""
+    """Start a rebalance, unless one is being prepared.
+
+    Members that waited for their assignments have their sessions anew; those of others go on.
+    """
     if group.state is S.PREPARING_REBALANCE:
         return []
-    was_empty = group.state is S.EMPTY
+    was_empty, waited = group.state is S.EMPTY, group.state is S.COMPLETING_REBALANCE
     effects: list[Effect] = []
     for member in group.members:
         effects += group.release(member, E.REBALANCE_IN_PROGRESS)
-        group.renew_session(member, now)
+        if waited:
+            group.renew_session(member, now)
     group.pending_sync_members.clear()
     group.deadlines.cancel(SyncDue())
     group.move_to(S.PREPARING_REBALANCE, now)

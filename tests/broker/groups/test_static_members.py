@@ -6,7 +6,15 @@ import pytest
 
 from kafkawire import ErrorCode
 from kafkawire.messages.join_group_response import JoinGroupResponse
-from tests.broker.consumer import AT_ONCE, REBALANCE, SESSION, Consumer, coordinator, stable
+from tests.broker.consumer import (
+    AT_ONCE,
+    REBALANCE,
+    SESSION,
+    Consumer,
+    coordinator,
+    described,
+    stable,
+)
 from tests.broker.harness import Harness
 
 E = ErrorCode
@@ -100,3 +108,12 @@ def test_a_static_member_stays_while_it_is_away(harness: Harness) -> None:
     assert two.beats() == E.NONE
     harness.advance(2)  # its session is over
     assert two.beats() == E.REBALANCE_IN_PROGRESS
+
+
+def test_members_that_are_silent_together_are_out_together(harness: Harness) -> None:
+    """The session of a member does not begin anew because that of another one has expired."""
+    one, two = Consumer(harness, "one"), Consumer(harness)
+    stable(one, two)
+    harness.advance(SESSION + 1)
+    group = described(harness.client())
+    assert (group.group_state, group.members) == ("Empty", [])
