@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 class Bounds(NamedTuple):
     """Limits on schemas and on what their values may grow to.
 
-    schema_bytes: of one schema. references: schemas that one schema refers to, in all.
-    depth: levels of nesting, of a schema's text and of a value. schemas: that are kept.
+    schema_bytes: of a schema with all those that it refers to. references: their number. depth:
+    levels of nesting, of a schema's text and of a value. schemas: that are kept.
     nodes_per_byte: fields, items and nulls of a value, per byte of it.
     """
 

@@ -105,11 +105,16 @@ class _Collected:
     ) -> None:
         self.found: list[Reference] = []
         self._seen: set[str] = set()
+        self._left = bounds.schema_bytes
         self._bounds = bounds
         self._name = name
         self._find = find
 
     def add(self, text: str, depth: int = 0) -> None:
+        self._left -= len(text)
+        if self._left < 0:
+            reason = f"more than {self._bounds.schema_bytes} bytes with its references"
+            raise UnusableSchema(reason, self._name)
         if depth > self._bounds.depth:
             raise UnusableSchema("its references are nested too deeply", self._name)
         for name, inner in self._find(text):

@@ -68,6 +68,7 @@ class RegistrySchemas:
             serialized = self._get(f"{path}?{SERIALIZED}", name)
             text = text if serialized is None else _text(serialized, name)
         references = _References(self._version, self._bounds, name)
+        references.count(text)
         references.add(body)
         number = body.get("id")
         is_id = isinstance(number, int) and not isinstance(number, bool) and number > 0
@@ -113,9 +114,16 @@ class _References:
     ) -> None:
         self.found: list[Reference] = []
         self._seen: set[tuple[str, str, int]] = set()
+        self._left = bounds.schema_bytes
         self._version = version
         self._bounds = bounds
         self._name = name
+
+    def count(self, text: str) -> None:
+        """Count a text; raise UnusableSchema if all together are too large."""
+        self._left -= len(text)
+        if self._left < 0:
+            raise UnusableSchema(f"more than {self._bounds.schema_bytes} bytes", self._name)
 
     def add(self, body: dict[str, Any], depth: int = 0) -> None:
         listed = body.get("references") or []
@@ -139,8 +147,10 @@ class _References:
         if inner is None:
             reason = f"refers to {subject} version {version}, which is not found"
             raise UnusableSchema(reason, self._name)
+        text = _text(inner, self._name)
+        self.count(text)
         self.add(inner, depth + 1)
-        self.found.append(Reference(name, _text(inner, self._name)))
+        self.found.append(Reference(name, text))
 
 
 def _reference(one: object) -> tuple[str, str, int] | None:

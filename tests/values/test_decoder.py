@@ -175,6 +175,8 @@ def test_directories_that_cannot_be_used(directory: Path) -> None:
     assert "more than 50 bytes" in decoded("avro", b"\0", small, subject=Subject("big"))["error"]
     few = DirectorySchemas(directory, Bounds(references=0))
     assert "more than 0 references" in decoded("avro", b"\0", few)["error"]
+    both = DirectorySchemas(directory, Bounds(schema_bytes=200))
+    assert "200 bytes with its references" in decoded("avro", b"\0", both)["error"]
     (directory / "orders.proto").write_text("")
     with pytest.raises(UnusableSchema, match=r"orders\.avsc and orders\.proto"):
         DirectorySchemas(directory)

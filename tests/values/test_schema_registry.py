@@ -69,6 +69,14 @@ def test_references_are_bounded(bounds: Bounds) -> None:
     assert len(fetch.paths) <= 6
 
 
+def test_the_size_of_all_references_is_bounded() -> None:
+    fetch = Fetched(SchemaRegistry())
+    number = chain(fetch.registry, 20)
+    with pytest.raises(UnusableSchema, match="more than 200 bytes"):
+        RegistrySchemas(fetch, lambda: 0.0, Bounds(schema_bytes=200)).by_key(number, None)
+    assert len(fetch.paths) < 6
+
+
 def test_references_in_a_circle_end() -> None:
     registry = SchemaRegistry()
     for name, other in (("a", "b"), ("b", "a")):
