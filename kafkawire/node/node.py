@@ -22,7 +22,7 @@ from .controller_server import Randomness
 from .effects import Effect, Stopped
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import BrokerState
-from .outputs import OUTPUTS, reported
+from .outputs import LEAVES_DEADLINES, OUTPUTS
 from .parts import Parts
 from .requests import on_request, on_response, send_pending
 
@@ -153,7 +153,7 @@ class Node:
         while queue and not self.stopped:
             output = queue.popleft()
             handle = OUTPUTS[type(output)]
-            if handle is not reported:
+            if handle not in LEAVES_DEADLINES:
                 self._deadline_is_current = False
             handle(self.parts, output, now)
 

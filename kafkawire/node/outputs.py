@@ -190,3 +190,6 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
     SegmentRolled: reported,
 }
 """What a part returns -> what becomes of it."""
+
+LEAVES_DEADLINES: Final = frozenset({reported, on_replica_respond})
+"""Those that change no deadline of the node."""
