@@ -18,7 +18,8 @@
 typedef const uint8_t *Bytes;
 
 enum { FAILED = -1, DECLINED = 0, DONE = 1 }; /* an exception is set | left to Python | handled */
-enum { FIN = 1, SYN = 2, RST = 4, ACK = 16, WINDOW = 0xFFFF << 16 }; /* see `segment_rows` */
+enum { FIN = 1, SYN = 2, RST = 4, ACK = 16 };
+static const int64_t WINDOW = INT64_C(0xFFFF0000); /* bits of the flags, see `segment_rows` */
 enum { KEY = 36, END = 18 };                                   /* bytes of a key, and of each of its endpoints */
 enum { PACKET, TIME, SEQ, ACKED, PAYLOAD, CAPTURED, SIZE, FLAGS, NUMBERS }; /* columns of a row of segments */
 enum { PREFIX = 4, MIN_REQUEST = 8, FIRST_STORED = 512, FIRST_ROOM = 1 << 16, MAX_BEHIND = 32 };
