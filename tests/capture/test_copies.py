@@ -24,7 +24,7 @@ from kafkawire.capture.rows import Located, Status
 from kafkawire.capture.tcp.connection import Connection
 from kafkawire.reports.problems import Payload
 from kafkawire.reports.reading import Reading
-from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.input.captures.progress import Progress
 from tests.capture.encapsulations import ip_packets
 from tests.capture.wire import Packet, ethernet, packets_of, pcap, read
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response

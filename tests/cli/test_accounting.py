@@ -18,7 +18,7 @@ from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.packets.parser import PacketParser
 from kafkawire.reports.problems import Payload
 from kafkawire.reports.reading import Reading
-from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
 from tests.capture.written import BROKER, Scenario
 from tests.conftest import FIXTURES

@@ -26,7 +26,7 @@ from kafkawire.capture.tables.extraction.entities import (
     EntitySearch,
 )
 from kafkawire.reports.reading import Collector, Reading
-from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
 from tests.capture.written import Scenario
 from tests.cli.test_accounting import PATHS

@@ -129,12 +129,12 @@ ALL_MORE: Final = 5_750_000
 NEWER: Final = 400_000 if sys.version_info >= (3, 12) else 0
 """Bytes that mypyc writes more for Python 3.12 and 3.13."""
 
-MOST: Final = {"off": 8_300_000, "hot": 18_450_000 - ALL_MORE + NEWER, "all": 18_450_000 + NEWER}
+MOST: Final = {"off": 8_300_000, "hot": 18_500_000 - ALL_MORE + NEWER, "all": 18_500_000 + NEWER}
 """Bytes on disk by mode, byte code aside; `hot` leaves room for what `all` adds."""
 
 
 def test_an_installation_is_small(hook: ModuleType) -> None:
-    """18.45 MB at most with every message compiled, of which CI sees what `hot` has of it."""
+    """18.5 MB at most with every message compiled, of which CI sees what `hot` has of it."""
     import kafkawire
     import kafkawire_cli
     import kafkawire_codegen

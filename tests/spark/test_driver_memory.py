@@ -8,11 +8,9 @@ from __future__ import annotations
 import gc
 import io
 import json
-import multiprocessing
 import pickle
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from kafkawire.spark.job import describe
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.write.manifest import manifest_pieces
+from tests.new_process import in_new_process
 
 FILES = 600
 
@@ -55,11 +54,10 @@ def write_manifest(plan: Plan) -> None:
 
 
 def measured(functions: list[Callable[[], Any]]) -> list[tuple[int, int]]:
-    """Run functions in a new process, the first of them once before it is measured: for each, the
-    bytes that its result holds, and those in use at the peak."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-        process.submit(functions[0]).result()
-        return list(process.map(traced, functions))
+    """Measure functions in a new process, the first of them once before: for each, the bytes that
+    its result holds, and those in use at the peak."""
+    _, *results = in_new_process(traced, [(each,) for each in (functions[0], *functions)])
+    return results
 
 
 def traced(function: Callable[[], Any]) -> tuple[int, int]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
+from .captures.progress import progress
 from .inputs import Entry, Format, InputError, MissingOption
 from .names import checked_version, direction_of, message_of
 from .packages import registry
-from .progress import progress
 from .sources import Known
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from kafkawire.display import printable
 
 from .. import pipes
 from . import inputs
+from .captures.progress import progress
 from .filters import parse_filter
 from .inputs import InputError
 from .options import ReportOptions
-from .progress import progress
 
 if TYPE_CHECKING:
     from kafkawire.capture.tls.keylog import KeyLog
@@ -42,7 +42,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
         from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
 
-        from .interrupts import InterruptibleTraffic, interrupts
+        from .captures.interrupts import InterruptibleTraffic, interrupts
 
         where = parse_filter(options.filters)
         endpoints = known(options.port, options.broker, options.keylog, tunnels=options.tunnel)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafkawire.capture.multifile import Traffic
     from kafkawire.capture.tables.arrow.record_fields import Fields
 
-    from ..input.interrupts import Interrupts
+    from ..input.captures.interrupts import Interrupts
     from ..render.table_formats import Write
     from ..render.tables import Reading, Rendering
 
@@ -89,7 +89,7 @@ def decoded(files: Sequence[Path], options: DecodeOptions, jobs: int) -> Iterato
 @contextmanager
 def _until_interrupt() -> Iterator[Interrupts]:
     """Note an interrupt, and raise it at the end."""
-    from ..input.interrupts import interrupts
+    from ..input.captures.interrupts import interrupts
 
     with interrupts() as noted:
         yield noted

@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ..input.captures.progress import progress
 from ..input.inputs import Entry, InputError
-from ..input.progress import progress
 from ..input.sources import Known
 from ..render import messages
 from ..render.message_table.lines import lines
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkawire.capture.jsonl.rows import Lines
     from kafkawire.capture.multifile import Traffic
 
-    from ..input.interrupts import Interrupts
+    from ..input.captures.interrupts import Interrupts
 
 BATCH_ROWS: Final = 512
 """Rows printed at a time."""
@@ -93,7 +93,7 @@ def _traffic(
     )
     if noted is None:
         return traffic
-    from ..input.interrupts import InterruptibleTraffic
+    from ..input.captures.interrupts import InterruptibleTraffic
 
     return InterruptibleTraffic.of(traffic, noted)
 

@@ -22,10 +22,10 @@ import typer
 from kafkawire_codegen.whole_files import whole_files
 
 from ..input import sources as captures
+from ..input.captures.progress import progress
 from ..input.filters import usage_errors
 from ..input.names import check_tables
 from ..input.options import Compression
-from ..input.progress import progress
 from .bodies import schema_of, with_bodies
 from .table_formats import (
     AT_ONCE,
@@ -164,7 +164,7 @@ def write(
     import_arrow(NUMPY)
     from kafkawire.capture.tables.reading import BATCH_ROWS, checked
 
-    from ..input.interrupts import InterruptibleTraffic, interrupts
+    from ..input.captures.interrupts import InterruptibleTraffic, interrupts
 
     brokers = wanted.brokers
     check_tables(names, brokers.package)

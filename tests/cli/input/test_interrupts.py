@@ -15,7 +15,7 @@ import pytest
 from kafkawire.capture.files.source import Watch, read_capture
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located
-from kafkawire_cli.input.interrupts import InterruptibleTraffic, Interrupts, interrupts
+from kafkawire_cli.input.captures.interrupts import InterruptibleTraffic, Interrupts, interrupts
 from tests.cli.reports import COMMAND, report, run
 from tests.conftest import FIXTURES
 

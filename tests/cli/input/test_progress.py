@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkawire.records import BatchBuilder
-from kafkawire_cli.input.progress import MIN_BYTES
+from kafkawire_cli.input.captures.progress import MIN_BYTES
 from tests.capture.written import Scenario
 from tests.cli.reports import COMMAND, on_a_terminal, read_terminal, run, terminal
 from tests.conftest import FIXTURES

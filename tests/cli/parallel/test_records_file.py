@@ -18,7 +18,7 @@ from kafkawire.records import BatchBuilder
 from tests.capture.written import Scenario
 from tests.command_server import python
 
-from .test_table_jobs import CAPTURE, INTERRUPTING, PCAPS, rows
+from .test_table_jobs import CAPTURE, PCAPS, interrupting, rows
 
 TABLES: Final = ("exchanges", "partitions", "records")
 TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAKg"
@@ -131,7 +131,7 @@ def test_a_topic_named_after_its_records(tmp_path: Path) -> None:
 def test_an_interrupt_completes_the_file(tmp_path: Path) -> None:
     """The table has the records until then, and the exit code is 130."""
     assert run(*PCAPS, *to(tmp_path / "whole")).returncode == 0
-    code = INTERRUPTING.replace("LAST", "8") + command()[2]
+    code = interrupting(8, tmp_path) + command()[2]
     made = subprocess.run(
         [python(), "-c", code, "decode", *PCAPS, *to(tmp_path / "part", "-j", "2")],
         capture_output=True,

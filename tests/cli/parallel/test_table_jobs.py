@@ -251,7 +251,7 @@ def test_a_full_disk_of_the_thread_that_writes(ending: str, tmp_path: Path) -> N
 
 INTERRUPTING: Final = """
 import os, signal, time
-from kafkawire_cli.input import interrupts
+from kafkawire_cli.input.captures import interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 opened, read, command = [], interrupts._Blocks.blocks, os.getpid()
 def is_first():
@@ -273,6 +273,12 @@ interrupts._Blocks.blocks = interrupting
 second interrupt ends it at once. The first process is the one that makes the directory."""
 
 
+def interrupting(last: int, folder: Path) -> str:
+    """Return INTERRUPTING for the file of that number, with a directory in a folder."""
+    noted = repr(str(folder / "noted"))
+    return INTERRUPTING.replace("LAST", str(last)).replace("NOTED", noted)
+
+
 @pytest.mark.parametrize(
     "form",
     [
@@ -286,11 +292,8 @@ second interrupt ends it at once. The first process is the one that makes the di
 def test_an_interrupt_ends_the_captures(form: list[str], tmp_path: Path) -> None:
     given = [*PCAPS, *form]
     whole = run(*given).stdout.splitlines()
-    file = "1" if "5" in form else "3"
-    interrupting = INTERRUPTING.replace("LAST", file).replace(
-        "NOTED", repr(str(tmp_path / "noted"))
-    )
-    code = interrupting + COMMAND.replace("IN_WORKER", "pass")
+    last = 1 if "5" in form else 3
+    code = interrupting(last, tmp_path) + COMMAND.replace("IN_WORKER", "pass")
     made = subprocess.run(
         [python(), "-c", code, "decode", *given],
         capture_output=True,

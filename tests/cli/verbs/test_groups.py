@@ -14,7 +14,7 @@ from kafkawire.reports import group as group_life
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.reading import Reading
 from kafkawire.reports.watermarks import Watermarks
-from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.input.captures.progress import Progress
 from tests.capture import truth
 from tests.capture.written import Scenario
 from tests.cli import outside

@@ -32,7 +32,7 @@ from kafkawire.reports.exchanges import Slowest
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.reading import Reading
 from kafkawire.reports.watermarks import Watermarks
-from kafkawire_cli.input.progress import Progress
+from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.page import data as data_of_page
 from kafkawire_cli.render.page import document
 from tests.capture import truth

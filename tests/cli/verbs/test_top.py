@@ -29,9 +29,9 @@ from kafkawire.reports.quantiles import Quantiles
 from kafkawire.reports.readiness import dropped_by_kafka
 from kafkawire.reports.reading import Reading
 from kafkawire.reports.windows import SECOND, SORTS, Rate, Windows, busiest
-from kafkawire_cli.input.live import capture_command
-from kafkawire_cli.input.progress import Progress
-from kafkawire_cli.input.replay import Replay, ReplayedWindows
+from kafkawire_cli.input.captures.live import capture_command
+from kafkawire_cli.input.captures.progress import Progress
+from kafkawire_cli.input.captures.replay import Replay, ReplayedWindows
 from kafkawire_cli.render.live import KIND_KEYS, LEAVE, SORT_KEYS, Screen, Size
 from tests.capture.written import Scenario
 from tests.cli.reports import COMMAND, report, run, terminal

@@ -15,10 +15,10 @@ from kafkawire.errors import MissingPackage, QueryError
 from kafkawire_codegen.whole_files import ended_by_signals
 
 from ... import pipes
+from ...input.captures.query_tables import QueryTables, Shown
 from ...input.inputs import InputError, MissingOption
 from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.panels import Panel
-from ...input.query_tables import QueryTables, Shown
 from ...input.sources import Known, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
 from ...render.query_rows import BINARY, SUFFIXES, Shape, write

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
 
 import typer
 
+from ...input.captures.live import Ticker, capture_command, captured, keyboard, live
 from ...input.filters import FilterOption, parse_filter
 from ...input.inputs import InputError
-from ...input.live import Ticker, capture_command, captured, keyboard, live
 from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.sources import INTERRUPTED, Known, known, readable, refuse, sources
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
-    from ...input.replay import Replay
+    from ...input.captures.replay import Replay
 
 SCREEN_SECONDS: Final = 10
 """Seconds that the rates on the screen cover."""
@@ -132,8 +132,8 @@ def _watch(
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
-    from ...input.progress import Progress
-    from ...input.replay import Replay, ReplayedWindows
+    from ...input.captures.progress import Progress
+    from ...input.captures.replay import Replay, ReplayedWindows
 
     with keyboard() as keys:
         watch = Progress(1)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kafkawire.sql import Names
 
-    from .sources import Known
+    from ..sources import Known
 
 
 class Shown(NamedTuple):

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
-from .inputs import InputError
+from ..inputs import InputError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -1,0 +1,1 @@
+"""Reads captures for verbs: growing files, interrupts, progress, replays, tables for queries."""
