@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..errors import UnusableSchema
 from .bounds import DEFAULT_BOUNDS, Bounds
@@ -33,7 +33,7 @@ class DirectorySchemas:
     A schema that values name by an id, of which there is no file, is that of their topic.
     """
 
-    is_local: Final = True
+    is_local: ClassVar[bool] = True
 
     def __init__(self, directory: Path, bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self._bounds = bounds

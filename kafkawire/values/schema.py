@@ -6,7 +6,7 @@ Law: a schema is a value; nothing of it has been parsed.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 from uuid import UUID
 
 
@@ -62,8 +62,7 @@ class SchemaSource(Protocol):
     is_local: whether looking one up costs nothing, so that `auto` may do so for every topic.
     """
 
-    @property
-    def is_local(self) -> bool: ...
+    is_local: ClassVar[bool]
 
     def by_key(self, key: SchemaKey, subject: Subject | None) -> Schema | None:
         """Return the schema with an id or GUID; None if the source does not have it.

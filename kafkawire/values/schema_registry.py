@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID
 
@@ -38,7 +38,7 @@ class Fetch(Protocol):
 class RegistrySchemas:
     """Schemas of a registry. now: a clock in seconds."""
 
-    is_local: Final = False
+    is_local: ClassVar[bool] = False
 
     def __init__(
         self, fetch: Fetch, now: Callable[[], float], bounds: Bounds = DEFAULT_BOUNDS
