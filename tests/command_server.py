@@ -35,14 +35,17 @@ PROGRAM: Final = """\
 #!{python} -ISE
 import _signal, _socket, marshal, posix, sys
 
+passed_on = _signal.SIGINT, _signal.SIGTERM
+_signal.pthread_sigmask(_signal.SIG_BLOCK, passed_on)
 server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 server.connect({path!r})
 streams = b"".join(each.to_bytes(4, sys.byteorder) for each in (0, 1, 2))
 request = marshal.dumps((sys.argv[1:], posix.getcwdb(), posix.environ))
 server.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 process = int(server.recv(64))
-for each in (_signal.SIGINT, _signal.SIGTERM):
+for each in passed_on:
     _signal.signal(each, lambda number, _: posix.kill(process, number))
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, passed_on)
 status = int(server.recv(64))
 if posix.WIFSIGNALED(status):
     if posix.WTERMSIG(status) != _signal.SIGKILL:
@@ -50,7 +53,8 @@ if posix.WIFSIGNALED(status):
     posix.kill(posix.getpid(), posix.WTERMSIG(status))
 posix._exit(posix.WEXITSTATUS(status))
 """
-"""It imports only modules in C, which takes a hundredth of a second."""
+"""It imports only modules in C, which takes a hundredth of a second. Signals wait until it knows
+the process that gets them: the program may have begun before."""
 
 _servers: list[Server] = []
 
