@@ -122,7 +122,8 @@ def run(connection: socket.socket) -> None:
     data, streams, _, _ = socket.recv_fds(connection, LARGEST, 3)
     process = os.fork()
     if process:
-        connection.send(str(process).encode())
+        with suppress(OSError):  # what started it was killed: so is the program, below
+            connection.send(str(process).encode())
         for each in streams:
             os.close(each)
         ended = os.pidfd_open(process)
