@@ -25,7 +25,7 @@ BEFORE_NAMES: Final = frozenset({"select", "as", "by", "on", "where", "and", "or
 """Words and signs before the name of a column."""
 
 CLAUSES: Final = frozenset({"from", "where", "select", "limit", "union"})
-"""Reserved words that begin a clause: one that is misplaced is no name."""
+"""Reserved words that begin a clause: a misplaced one is not taken for a name."""
 
 
 class Token(NamedTuple):
