@@ -18,4 +18,5 @@ class Panel(StrEnum):
     RECORDS = "Records"
     FRAME = "Frame"
     NODE = "One node with files"
+    DIAGNOSIS = "Diagnosis"
     WATCH = "Captures that arrive"

@@ -20,7 +20,7 @@ change.
 
 ```console
 $ kafkawire diagnose fixtures/captures/kp22-old-0.9.pcap --top 1
-  6 findings: 6 warning
+  6 findings: 6 warnings
 
 WARNING unsupported-versions: client kpold-0.9-gzip, broker 127.0.0.1:35461
   what:     UNSUPPORTED_VERSION in 1 response to Produce
@@ -44,7 +44,7 @@ $ kafkawire diagnose --list
 - **Exit code.** 1 if there is a finding at least as severe as `--fail-on`; else 0, or 2 as in every
   report if a file is not a capture.
 - **Rules.** `--disable RULE` switches one off, `--set RULE.THRESHOLD=VALUE` changes a threshold;
-  both can be repeated.
+  both can be repeated, also with `report` and `top`.
 - **Elsewhere.** The page of [`kafkawire report`](capture.md#a-page-with-charts) has the findings,
   and so has the screen of [`kafkawire top`](capture.md#live) (key `d`), as of the capture so far.
   The [table](tables.md#findings) `findings` is for `kafkawire sql` and notebooks. The Spark job

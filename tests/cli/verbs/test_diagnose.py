@@ -86,6 +86,15 @@ def test_options_that_are_wrong(options: tuple[object, ...], message: str) -> No
     assert message in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize("verb", ["diagnose", "report"])
+def test_a_rule_that_does_not_exist_is_refused_by_every_verb(verb: str, tmp_path: Path) -> None:
+    page = ("-o", tmp_path / "page.html") if verb == "report" else ()
+    result = run(verb, OLD, *page, "--disable", "tiny-batch")
+    assert result.exit_code == 2
+    assert "did you mean tiny-batches?" in " ".join(result.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
 PACKAGE = """
 from kafkawire import ApiKey
 from kafkawire.reports.diagnosis import (

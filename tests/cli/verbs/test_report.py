@@ -167,6 +167,16 @@ def test_findings_are_those_of_diagnose(tmp_path: Path) -> None:
     assert data["findings"]["left_out"] == 0
 
 
+def test_rules_are_changed_as_in_diagnose(tmp_path: Path) -> None:
+    options = "--disable", "old-versions", "--set", "unsupported-versions.errors=1000"
+    capture = FIXTURES / "captures" / "kp22-old-0.9.pcap"
+    _, usual = written(tmp_path, capture)
+    _, changed = written(tmp_path, capture, *options)
+    rules = [{one["rule"] for one in page["findings"]["rows"]} for page in (usual, changed)]
+    assert rules[0] - rules[1] == {"old-versions", "unsupported-versions"}
+    assert rules[1] < rules[0]
+
+
 def test_problems_have_places(tmp_path: Path) -> None:
     capture = FIXTURES / "captures" / "kcat-kf--loss.pcap"
     _, data = written(tmp_path, capture)

@@ -10,9 +10,14 @@ import pytest
 
 from tests.capture.tls.tls_wire import V12, client_context, server_context
 from tests.capture.wire import ACK, SYN
-from tests.capture.written import BROKER, CLIENT
+from tests.capture.written import BROKER, CLIENT, request, response
+from tests.cli.reports import report
+from tests.conftest import FIXTURES
 
 from .stories import Story, rules
+
+NAT = FIXTURES / "field" / "08-nat.pcap"
+"""A connection before and after address translation."""
 
 
 def alert(level: int, number: int) -> bytes:
@@ -197,3 +202,20 @@ def test_a_client_without_tls_at_a_listener_with_it(tmp_path: Path) -> None:
     assert finding is not None
     assert "without TLS" in str(finding["what"])
     assert failed(Story().exchange("ApiVersions", 3), tmp_path) is None
+
+
+def test_a_capture_on_both_sides_of_address_translation() -> None:
+    reported = report("diagnose", NAT)["findings"]
+    (copied,) = [one for one in reported if one["rule"] == "copied-connections"]
+    assert (copied["count"], copied["severity"]) == (1, "notice")
+    assert copied["subject"]["broker"] == "10.244.2.9:9092"
+
+
+def test_connections_with_the_same_messages_are_no_copies(tmp_path: Path) -> None:
+    """Two clients of one program send the same; only the packets of a copy have the same data."""
+    story = Story()
+    for connection in range(2):
+        for number in range(12):
+            story.send(CLIENT, request("Metadata", 5, number, client_id="tester"), connection)
+            story.send(BROKER, response("Metadata", 5, number), connection)
+    assert "copied-connections" not in rules(story, tmp_path)

@@ -7,8 +7,8 @@ were left out. Untrusted text is escaped as for a terminal; secrets are hidden a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.display import time_text
@@ -25,13 +25,14 @@ from ..messages import View
 from ..report import duration_text, top
 from ..summary_report import Summary
 from .bodies import Bodies, shown_text
-from .findings import diagnosis_of, finding_json
+from .findings import finding_json, scene_of
 from .groups import group_json
 from .over_time import lag_json, load_json, topology_json
 
 if TYPE_CHECKING:
     from kafkawire.reports.client import Client
-    from kafkawire.reports.diagnosis.error_rule import RuleDefinition
+    from kafkawire.reports.diagnosis.diagnosis import Diagnosis
+    from kafkawire.reports.diagnosis.rule import Scene
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.topics import Topic
     from kafkawire_codegen.releases import Releases
@@ -53,6 +54,7 @@ MAX_BYTES: Final = 1_500_000
 SLOWEST: Final = 30
 SLOWEST_OF_API: Final = 3
 T = TypeVar("T")
+Diagnose: TypeAlias = "Callable[[Scene], Diagnosis]"
 
 
 class Target(NamedTuple):
@@ -63,17 +65,15 @@ class Target(NamedTuple):
 
 
 class PageData:
-    """The data of the page. view: what is shown of messages. rules: those of the diagnosis."""
+    """The data of the page. view: what is shown of messages. diagnose: makes the diagnosis."""
 
-    def __init__(
-        self, captures: Reading, view: View, target: Target, rules: Mapping[str, RuleDefinition]
-    ) -> None:
+    def __init__(self, captures: Reading, view: View, target: Target, diagnose: Diagnose) -> None:
         self._captures = captures
         self._target = target
         self._summary = Summary(captures)
         self._buckets = Buckets()
         self._distributions = Distributions()
-        self._diagnosis = diagnosis_of(self._summary, rules, target.releases)
+        self._diagnosis = diagnose(scene_of(self._summary, target.releases))
         self._load = LoadOverTime()
         self._lag = LagOverTime(captures, self._summary.watermarks)
         self._topology = Topology(captures)

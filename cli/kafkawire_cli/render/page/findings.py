@@ -1,13 +1,10 @@
-"""Diagnoses captures for the page, with collectors that it has anyway."""
+"""The findings of the page, by a diagnosis that shares its collectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kafkawire.reports.diagnosis.diagnosis import Diagnosis
-from kafkawire.reports.diagnosis.error_rule import RuleDefinition
 from kafkawire.reports.diagnosis.finding import ResolvedFinding
 from kafkawire.reports.diagnosis.rule import Scene
 from kafkawire.reports.readiness import first_without
@@ -20,13 +17,10 @@ if TYPE_CHECKING:
     from ..summary_report import Summary
 
 
-def diagnosis_of(
-    summary: Summary, rules: Mapping[str, RuleDefinition], releases: Releases
-) -> Diagnosis:
-    """Return a diagnosis that shares the collectors of a summary."""
+def scene_of(summary: Summary, releases: Releases) -> Scene:
+    """Return what a diagnosis shares with a summary: its collectors."""
     dropped_in = partial(first_without, releases=releases)
-    scene = Scene(summary.captures, summary.clients, summary.watermarks, dropped_in)
-    return Diagnosis(scene, rules)
+    return Scene(summary.captures, summary.clients, summary.watermarks, dropped_in)
 
 
 def finding_json(one: ResolvedFinding) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import typer
 
 from kafkawire.display import plural, time_text
 
-from ...input.names import releases_of_kafka, suggestion
-from ...input.options import DEFAULTS, OptionalFiles, ReportOptions, pairs
+from ...input.names import releases_of_kafka
+from ...input.options import DEFAULTS, OptionalFiles, ReportOptions
+from ...input.rule_options import UNCHANGED, RuleOptions, rules_in_use
 from ...input.sources import reading
 from ...render.report import (
     Section,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from kafkawire.reports.diagnosis.error_rule import RuleDefinition
     from kafkawire.reports.diagnosis.finding import ResolvedFinding
-    from kafkawire.reports.diagnosis.registry import Settings
 
 
 class FailOn(StrEnum):
@@ -48,19 +48,10 @@ def diagnose(
             show_default=False,
         ),
     ] = None,
-    disable: Annotated[
-        list[str] | None,
-        typer.Option("--disable", metavar="RULE", help="Do not apply this rule; repeatable."),
-    ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="RULE.THRESHOLD=VALUE", help="Change a threshold; repeatable."
-        ),
-    ] = None,
     show_rules: Annotated[
         bool, typer.Option("--list", help="List the rules and their thresholds, and exit.")
     ] = False,
+    rules: RuleOptions = UNCHANGED,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Find out what is wrong, and what to look at or change.
@@ -73,39 +64,28 @@ def diagnose(
 
     The most harmful findings come first. Exit code 1 with --fail-on if there is such a finding.
     """
-    from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
-
-    try:
-        rules = installed_rules()
-        settings = _settings(disable, change)
-        if show_rules:
-            _print_rules(rules, options)
-            return
-        if not files:
-            raise typer.BadParameter("give captures, or --list", param_hint="FILE")
-        findings = _diagnosed(files, rules, settings, options)
-    except RuleError as error:
-        hint = suggestion(error.name, error.names)
-        raise typer.BadParameter(f"{error}{hint}") from None
+    if show_rules:
+        _print_rules(rules_in_use(), options)
+        return
+    if not files:
+        raise typer.BadParameter("give captures, or --list", param_hint="FILE")
+    findings = _diagnosed(files, rules, options)
     if fail_on is not None and _reaches(findings, fail_on):
         raise typer.Exit(1)
 
 
 def _diagnosed(
-    files: list[str],
-    rules: Mapping[str, RuleDefinition],
-    settings: Settings,
-    options: ReportOptions,
+    files: list[str], rules: RuleOptions, options: ReportOptions
 ) -> list[ResolvedFinding]:
     """Read the captures and print the findings."""
-    from kafkawire.reports.diagnosis.diagnosis import Diagnosis, as_json
+    from kafkawire.reports.diagnosis.diagnosis import as_json
     from kafkawire.reports.diagnosis.rule import Scene
     from kafkawire.reports.readiness import first_without
 
     bound = options.limit()
     dropped_in = partial(first_without, releases=releases_of_kafka())
     with reading("diagnose", files, options) as captures:
-        diagnosis = Diagnosis(Scene.of(captures, dropped_in), rules, settings)
+        diagnosis = rules.diagnosis(Scene.of(captures, dropped_in))
         diagnosis.read()
     findings = diagnosis.findings
     shown = top(findings, bound)
@@ -115,27 +95,11 @@ def _diagnosed(
         lambda: [
             Section("", lines=(_summary(findings),)),
             *map(_section, shown.first),
-            Section("", lines=shown.more("findings")),
+            Section("", lines=shown.more("finding")),
         ],
         lambda: as_json(findings, bound),
     )
     return findings
-
-
-def _settings(disable: list[str] | None, change: list[str] | None) -> Settings:
-    """Parse --disable and --set."""
-    from kafkawire.reports.diagnosis.registry import Settings
-
-    limits: dict[tuple[str, str], float] = {}
-    for key, text in pairs(change, "--set", "RULE.THRESHOLD=VALUE").items():
-        rule, _, threshold = key.partition(".")
-        try:
-            limits[rule, threshold] = float(text)
-        except ValueError:
-            raise typer.BadParameter(
-                f"{key} must be a number, got {text!r}", param_hint="--set"
-            ) from None
-    return Settings(frozenset(disable or ()), limits)
 
 
 def _reaches(findings: list[ResolvedFinding], fail_on: FailOn) -> bool:
@@ -149,10 +113,15 @@ def _reaches(findings: list[ResolvedFinding], fail_on: FailOn) -> bool:
 def _summary(findings: list[ResolvedFinding]) -> str:
     """Count the findings by severity."""
     from kafkawire.reports.diagnosis.diagnosis import counts
+    from kafkawire.reports.diagnosis.finding import Severity
 
     if not findings:
         return "no findings"
-    by_severity = [f"{count} {one.value}" for one, count in counts(findings).items() if count]
+    by_severity = [
+        f"{count} critical" if one is Severity.CRITICAL else plural(count, one.value)
+        for one, count in counts(findings).items()
+        if count
+    ]
     return f"{plural(len(findings), 'finding')}: {', '.join(by_severity)}"
 
 

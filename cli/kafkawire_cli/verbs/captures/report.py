@@ -21,12 +21,11 @@ from ...input.options import (
     TunnelOption,
 )
 from ...input.panels import Panel
+from ...input.rule_options import UNCHANGED, RuleOptions
 from ...input.sources import readable, reading, refuse
 from ...render.report import exit_if_incomplete
 
 if TYPE_CHECKING:
-    from kafkawire.reports.diagnosis.error_rule import RuleDefinition
-
     from ...render.page.data import PageData
 
 
@@ -59,6 +58,7 @@ def report(  # noqa: PLR0913 - options of the verb
             rich_help_panel=Panel.OUTPUT,
         ),
     ] = False,
+    rules: RuleOptions = UNCHANGED,
     wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -81,13 +81,14 @@ def report(  # noqa: PLR0913 - options of the verb
     from ...render.page.document import library
 
     charts = library()
-    rules = _rules()
     options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
     with reading("report", given, options) as captures:
         from ...render.messages import View
         from ...render.page.data import PageData, Target
 
-        found = PageData(captures, View(secrets=show_secrets), Target(release, releases), rules)
+        found = PageData(
+            captures, View(secrets=show_secrets), Target(release, releases), rules.diagnosis
+        )
         found.read()
     try:
         with readable(given, to):
@@ -97,16 +98,6 @@ def report(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2) from None
     typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
     exit_if_incomplete(captures)
-
-
-def _rules() -> dict[str, RuleDefinition]:
-    from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
-
-    try:
-        return installed_rules()
-    except RuleError as error:
-        refuse("report", InputError(str(error)))
-        raise typer.Exit(2) from None
 
 
 def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:

@@ -16,6 +16,7 @@ from ...input.captures.live import Ticker, capture_command, captured, keyboard, 
 from ...input.filters import FilterOption, parse_filter
 from ...input.inputs import InputError
 from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
+from ...input.rule_options import UNCHANGED, RuleOptions
 from ...input.sources import INTERRUPTED, Known, known, readable, refuse, sources
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def top(  # noqa: PLR0913 - options of the verb
             help="Replay a finished file, N seconds of it per second.",
         ),
     ] = None,
+    rules: RuleOptions = UNCHANGED,
     wanted: FilterOption = None,
     port: PortOption = None,
     broker: BrokerOption = None,
@@ -84,10 +86,10 @@ def top(  # noqa: PLR0913 - options of the verb
     try:
         if interface is None:
             with _opened(given or "-") as stream:
-                _watch(stream, brokers, where, interval, mode)
+                _watch(stream, brokers, where, interval, mode, rules)
         else:
             with captured(capture_command(interface, port)) as stream:
-                _watch(stream, brokers, where, interval, mode)
+                _watch(stream, brokers, where, interval, mode, rules)
     except InputError as error:
         refuse("top", error)
         raise typer.Exit(2) from None
@@ -125,7 +127,12 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 
 def _watch(
-    stream: BinaryIO, brokers: Known, where: Filter | None, interval: float, mode: _Mode
+    stream: BinaryIO,
+    brokers: Known,
+    where: Filter | None,
+    interval: float,
+    mode: _Mode,
+    rules: RuleOptions,
 ) -> None:
     """Read packets until they end or the user quits, and show rates meanwhile."""
     from kafkawire.capture.multifile import Traffic
@@ -154,24 +161,19 @@ def _watch(
         else:
             replay = shown.replay = Replay(mode.speed, monotonic, shown.ticker.pause)
             windows = ReplayedWindows(captures, seconds, replay)
-        diagnosis = None if keys is None else _diagnosis(captures)
+        diagnosis = None if keys is None else _diagnosis(captures, rules)
         with shown.of(windows, diagnosis), readable(["-"]):
             captures.read(windows, *([] if diagnosis is None else diagnosis.all_collectors))
     if not watch.packets and not shown.ticker.quit:
         typer.echo("kafkawire top: no packets", err=True)
 
 
-def _diagnosis(captures: Reading) -> Diagnosis:
-    """Diagnose what is read, for the screen. A rule that cannot be used is a usage error."""
-    from kafkawire.reports.diagnosis.diagnosis import Diagnosis
-    from kafkawire.reports.diagnosis.registry import RuleError, installed_rules
+def _diagnosis(captures: Reading, rules: RuleOptions) -> Diagnosis:
+    """Diagnose what is read, for the screen."""
     from kafkawire.reports.diagnosis.rule import Scene
     from kafkawire.reports.readiness import dropped_by_kafka
 
-    try:
-        return Diagnosis(Scene.of(captures, dropped_by_kafka()), installed_rules())
-    except RuleError as error:
-        raise typer.BadParameter(str(error)) from None
+    return rules.diagnosis(Scene.of(captures, dropped_by_kafka()))
 
 
 class _Shown:
