@@ -84,7 +84,8 @@ class ConnectionLog(logging.Handler):
 class Reader:
     """Polls records and writes them out before the next poll.
 
-    A thread writes, so that heartbeats continue while the output pipe is full.
+    A thread formats and writes, so that heartbeats continue while the output pipe is full, or while
+    a schema is fetched from a registry.
     """
 
     def __init__(self, consumer: Consumer, write: Write, until: Until) -> None:
@@ -133,8 +134,7 @@ class Reader:
     async def _write_out(self, records: list[ConsumerRecord]) -> None:
         if self._left is not None:
             self._left -= len(records)
-        data = b"".join(self._write(record) for record in records)
-        writing = asyncio.ensure_future(asyncio.to_thread(_print, data))
+        writing = asyncio.ensure_future(asyncio.to_thread(_print, self._write, records))
         try:
             try:
                 await asyncio.shield(writing)
@@ -173,7 +173,7 @@ def _without_progress(positions: Mapping[TopicPartition, int | None]) -> str:
     return f"no progress: {where}" if where else "no partition was assigned"
 
 
-def _print(data: bytes) -> None:
-    """Write all data to standard output, or raise."""
-    sys.stdout.buffer.write(data)
+def _print(write: Write, records: list[ConsumerRecord]) -> None:
+    """Write all records to standard output, or raise."""
+    sys.stdout.buffer.write(b"".join(map(write, records)))
     sys.stdout.buffer.flush()

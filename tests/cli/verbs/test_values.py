@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,17 @@ import pytest
 from typer.testing import Result
 
 from kafkawire import encode_frame
+from kafkawire.client.consumer import ConsumerRecord, TopicPartition
 from kafkawire.messages.produce_request import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from kafkawire.net.consumer import Consumer
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
+from kafkawire_cli.live.reader import Reader, Until
 from tests.cli.reports import COMMAND, run
 from tests.conftest import FIXTURES
 from tests.values.registry import SchemaRegistry, running
@@ -44,7 +49,7 @@ def registry() -> Iterator[SchemaRegistry]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ServerThread]:
-    with ServerThread(ServerConfig(topics={"orders": 1, "plain": 1})) as started:
+    with ServerThread(ServerConfig(topics={"orders": 1, "plain": 1, "beats": 1})) as started:
         yield started
 
 
@@ -174,6 +179,28 @@ def test_numbers_and_text_are_produced(server: ServerThread, tmp_path: Path) -> 
     row = lines(done.stdout)[0]
     assert row["valueDecoded"] == {"format": "int64", "value": 42}
     assert row["key"] == {"text": key}
+
+
+def test_heartbeats_go_on_while_values_are_decoded(server: ServerThread, tmp_path: Path) -> None:
+    """A registry may take seconds to answer: the event loop does not wait for it."""
+
+    async def decode() -> bool:
+        loop, went_on = asyncio.get_running_loop(), threading.Event()
+        seen: list[bool] = []
+
+        def write(_: ConsumerRecord) -> bytes:
+            loop.call_soon_threadsafe(went_on.set)
+            seen.append(went_on.wait(10))
+            return b""
+
+        async with Consumer({"bootstrap.servers": server.bootstrap}) as consumer:
+            consumer.assign([TopicPartition("beats", 0)])
+            consumer.seek(TopicPartition("beats", 0), 0)
+            await Reader(consumer, write, Until(most=1)).run()
+        return seen == [True]
+
+    produce(server, tmp_path, b"1\n", "beats")
+    assert asyncio.run(decode())
 
 
 def test_log(tmp_path: Path, registry: SchemaRegistry) -> None:
