@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from ..values import ValueDecoder
     from .write.checking import Checked
 
 
@@ -53,4 +54,18 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(KafkaPcap)
 
 
-__all__ = ["check", "read", "register", "session"]
+def with_decoded_values(
+    records: DataFrame, values: ValueDecoder | None = None, keys: ValueDecoder | None = None
+) -> DataFrame:
+    """Add decoded keys and values to the table `records`.
+
+    The columns `key_decoded` and `value_decoded` are structs: format, schema_id, schema_guid, type,
+    value (JSON text), error. The driver looks up schemas, each once; the frame is read twice.
+    Raises MissingColumns.
+    """
+    from .values import with_decoded_values as decoded
+
+    return decoded(records, values, keys)
+
+
+__all__ = ["check", "read", "register", "session", "with_decoded_values"]

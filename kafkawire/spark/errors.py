@@ -97,6 +97,17 @@ class UnsupportedSpark(SparkError):
         )
 
 
+class MissingColumns(SparkError, ValueError):
+    """A frame lacks columns that are needed. columns: their names, in order."""
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        super().__init__(columns)
+        self.columns = columns
+
+    def __str__(self) -> str:
+        return f"the frame lacks the columns {', '.join(self.columns)} of the table records"
+
+
 class NotStreamed(SparkError):
     """The data source does not read streams."""
 

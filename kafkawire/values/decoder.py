@@ -11,7 +11,7 @@ compiled once, and the number of those kept is bounded.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from ..errors import InvalidRecordValue, UnusableSchema
 from .avro import AvroCodec
@@ -26,6 +26,7 @@ from .framing import (
     guid_frame,
     message_indexes,
 )
+from .looked_up import NamedSchema, look_up
 from .plain import DECODERS, ENCODERS, decode_json, decode_string, detected
 from .protobuf import ProtobufCodec
 from .schema import Schema, SchemaKey, SchemaSource, SchemaType, Subject
@@ -63,8 +64,7 @@ class ValueDecoder:
         kind = TYPES.get(self.format)
         if kind is None:
             return _plain(self.format.value, data)
-        is_key = subject is not None and subject.is_key
-        frame = frame_of(data, headers, is_key=is_key) or guid_frame(data)
+        frame = self._frame(data, subject, headers)
         if frame is not None:
             return self._framed(frame, data, subject, kind)
         raw = self._raw(data, subject, kind)
@@ -77,8 +77,7 @@ class ValueDecoder:
         return DecodedValue(self.format.value, None, reason)
 
     def _auto(self, data: bytes, subject: Subject | None, headers: Headers) -> DecodedValue:
-        is_key = subject is not None and subject.is_key
-        frame = frame_of(data, headers, is_key=is_key)
+        frame = self._frame(data, subject, headers)
         if frame is not None:
             if self._sources or frame.in_header:
                 return self._framed(frame, data, subject, None)
@@ -88,6 +87,30 @@ class ValueDecoder:
         return _plain(detected(data), data) if raw is None else raw
 
     # -- by schema
+
+    def named_schema(
+        self, data: bytes, subject: Subject | None, headers: Headers = ()
+    ) -> NamedSchema | None:
+        """Return what decides about the schema of a key or value; None in formats without one."""
+        if self.format is not ValueFormat.AUTO and self.format not in TYPES:
+            return None
+        frame = self._frame(data, subject, headers)
+        return NamedSchema(None if frame is None else frame.key, subject)
+
+    def looked_up(self, named: Iterable[NamedSchema]) -> ValueDecoder:
+        """Return a decoder that has looked up the schemas of values, and can be pickled.
+
+        Only so many schemas are looked up as the limits allow to keep: the first ones.
+        """
+        local = self.format is ValueFormat.AUTO
+        found = look_up(named, self._sources, self._bounds.schemas, local=local)
+        return ValueDecoder(self.format, [found] if self._sources else [], self._bounds)
+
+    def _frame(self, data: bytes, subject: Subject | None, headers: Headers) -> Frame | None:
+        """Find the schema that a key or value names."""
+        is_key = subject is not None and subject.is_key
+        frame = frame_of(data, headers, is_key=is_key)
+        return guid_frame(data) if frame is None and self.format in TYPES else frame
 
     def _framed(
         self, frame: Frame, data: bytes, subject: Subject | None, kind: SchemaType | None

@@ -26,7 +26,7 @@ from ..input.captures.progress import progress
 from ..input.filters import usage_errors
 from ..input.names import check_tables
 from ..input.options import Compression
-from .bodies import schema_of, with_bodies
+from .table_columns import RECORDS, TableColumns
 from .table_formats import (
     AT_ONCE,
     FORMATS,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ..input.entries import Wanted
     from .messages import View
 
-RECORDS: Final = "records"
 TABLE: Final = "{table}"
 """Placeholder for the name of the table in the name of an output file."""
 
@@ -55,26 +54,27 @@ TABLE: Final = "{table}"
 class Rendering(NamedTuple):
     """What is written of the rows of tables.
 
-    forms: the format of each table. where: the filter of the rows. message: the one whose bodies
-    are columns of the table `messages`, which has no other. package: the import name of the
-    messages' package, None for Kafka's.
+    forms: the format of each table. where: the filter of the rows. columns: those that options
+    change. package: the import name of the messages' package, None for Kafka's.
     """
 
     forms: dict[str, TableFormat]
     where: Filter | None
     redact: bool
-    message: str | None
+    columns: TableColumns
     package: str | None
 
     @property
     def is_light(self) -> bool:
         """Whether batches are written as they are: writing takes more time than rendering."""
-        is_changed = self.where is not None or self.redact or self.message is not None
+        is_changed = (
+            self.where is not None or self.redact or any(map(self.columns.changes, self.forms))
+        )
         return not is_changed and not any(form.text for form in self.forms.values())
 
     def schema(self, name: str) -> pa.Schema:
         """Return the schema of a table."""
-        return schema_of(name, self.message)
+        return self.columns.schema(name)
 
     def render(
         self, name: str, batch: pa.RecordBatch, first_ns: int | None
@@ -90,7 +90,7 @@ class Rendering(NamedTuple):
             from kafkawire.capture.tables.redaction import redacted
 
             batch = redacted(name, batch, self.package)
-        made = with_bodies(name, self.message, batch)
+        made = self.columns.of(name, batch)
         text = self.forms[name].text
         return list(made) if text is None else [text(each) for each in made]
 
@@ -147,7 +147,7 @@ class Processes(NamedTuple):
 def write(
     given: list[str],
     names: list[str],
-    message: str | None,
+    columns: TableColumns,
     output: Output,
     wanted: Wanted,
     view: View,
@@ -155,7 +155,7 @@ def write(
 ) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
-    Without a file as JSON lines to standard output. message: as in Rendering. An interrupt ends the
+    Without a file as JSON lines to standard output. columns: as in Rendering. An interrupt ends the
     captures: the tables have the rows until then. InputError without a capture; usage errors
     for unknown tables and file extensions, and for a filter by what a table lacks.
     """
@@ -175,7 +175,7 @@ def write(
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     forms = {name: format_of(file, output.compression) for name, file in files.items()}
-    rendering = Rendering(forms, wanted.where, view.redact, message, brokers.package)
+    rendering = Rendering(forms, wanted.where, view.redact, columns, brokers.package)
     with (
         progress(sources, drawn=output.to is not None or not sys.stdout.isatty()) as watch,
         captures.readable(given, output.to),

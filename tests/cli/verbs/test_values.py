@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import Result
 
@@ -22,6 +23,7 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
 from kafkawire_cli.live.reader import Reader, Until
@@ -67,6 +69,17 @@ def frame(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def capture(frame: Path, tmp_path: Path) -> Path:
+    """The same request, captured."""
+    path = tmp_path / "frame.pcap"
+    recording = Recording(path)
+    connection = recording.open(("10.0.0.1", 50000), ("10.0.0.2", 9092))
+    recording.received(connection, frame.read_bytes())
+    recording.close()
+    return path
+
+
 def produce(server: ServerThread, folder: Path, data: bytes, *options: str) -> Result:
     """Produce lines, from a file."""
     source = folder / "lines"
@@ -103,6 +116,36 @@ def test_decode_with_schemas_in_a_directory(frame: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
+def test_a_table_has_decoded_values_beside_its_columns(jobs: int, tmp_path: Path) -> None:
+    capture = FIXTURES / "captures" / "kcat-kf.pcap"
+    table = ("decode", capture, "--table", "records", "--jobs", jobs, "-o")
+    plain, decoded = tmp_path / "plain.parquet", tmp_path / "decoded.parquet"
+    assert run(*table, plain).exit_code == 0
+    done = run(*table, decoded, "--values", "string", "--keys", "auto")
+    assert done.exit_code == 0, done.output
+    rows, usual = pq.read_table(decoded).to_pylist(), pq.read_table(plain).to_pylist()
+    values = [row.pop("value_decoded") for row in rows]
+    keys = [row.pop("key_decoded") for row in rows]
+    assert rows == usual
+    for row, value, key in zip(rows, values, keys, strict=True):
+        assert (value is None, key is None) == (row["value"] is None, row["key"] is None)
+        if value is not None and value["error"] is None:
+            assert json.loads(value["value"]) == row["value"].decode()
+    assert any(value is not None for value in values)
+
+
+def test_a_table_as_lines(registry: SchemaRegistry, capture: Path) -> None:
+    options = ("--values", "auto", "--registry-url", registry.url)
+    good, bad, tombstone = lines(run("decode", capture, "--table", "records", *options).stdout)
+    assert json.loads(good["value_decoded"].pop("value")) == VALUE
+    shown = {name: value for name, value in good["value_decoded"].items() if value is not None}
+    assert shown == {"format": "avro", "schema_id": 1, "type": "Order"}
+    assert bad["value_decoded"]["value"] is None
+    assert bad["value_decoded"]["error"]
+    assert tombstone["value_decoded"] is None
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_decode_adds_decoded_values_and_changes_nothing_else(jobs: int) -> None:
     capture = str(FIXTURES / "captures" / "kcat-kf.pcap")
     options = ["decode", capture, "--records", "-f", "jsonl"]
@@ -123,6 +166,8 @@ def test_decode_adds_decoded_values_and_changes_nothing_else(jobs: int) -> None:
     ("options", "reason"),
     [
         (("--values", "avro"), "--records"),
+        (("--table", "messages", "--values", "auto"), "--table records"),
+        (("--table", "records", "--values", "auto", "--redact"), "not allowed with --redact"),
         (("--records", "--values", "avr"), "did you mean 'avro'"),
         (("--records", "--registry-url", "http://h"), "--values"),
         (("--records", "--redact", "--values", "auto"), "not allowed with --redact"),

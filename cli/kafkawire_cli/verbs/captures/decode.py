@@ -31,9 +31,9 @@ from ...input.sources import INTERRUPTED, known, refuse
 from ...input.values import NO_VALUES, ValueOptions, decoded_text
 from ...parallel.jobs import decoded, records_process, table_batches
 from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
-from ...render.bodies import message_of_bodies
 from ...render.message_table.style import Colour, Style, Times, heading, style
 from ...render.messages import Shape, View
+from ...render.table_columns import TableColumns, table_columns
 
 if TYPE_CHECKING:
     from ...input.options import Compression
@@ -176,12 +176,13 @@ def decode(  # noqa: PLR0913 - options of the verb
     kafkawire decode trace*.pcap --table records -o records.parquet
     kafkawire decode trace*.pcap --table exchanges --table records -o DIR
     kafkawire decode t.pcap --table messages --bodies FetchRequest -o f.parquet
+    kafkawire decode t.pcap --table records --values json -o values.parquet
 
     Exit code 1: a message is not fully decoded (only with --strict); 2: an input cannot be read, or
     usage error.
     """
     pipes.keep_memory()
-    view = View(show_secrets, records, redact, decoded_text(decoding, records, redact))
+    view = View(show_secrets, records, redact)
     messages_of = None if package is None else registry(package)
     brokers = known(port, broker, keylog, package, tunnel)
     where = parse_filter(wanted, package)
@@ -190,13 +191,14 @@ def decode(  # noqa: PLR0913 - options of the verb
     if compression is not None and not table and bodies is None:
         raise typer.BadParameter("only allowed with --table", param_hint="--compression")
     if table or bodies is not None or to is not None:
-        message = message_of_bodies(table, bodies)
+        columns = table_columns(table, bodies, decoding, redact=redact)
         _refuse_with_table(
             {"--format": shape, "--api": api, "--records": records, "--strict": strict}
         )
         output = (to, compression)
-        _write_tables(given, table or [], message, output, Wanted(brokers, where), view, jobs)
+        _write_tables(given, table or [], columns, output, Wanted(brokers, where), view, jobs)
         return
+    view = view._replace(decoded=decoded_text(decoding, records, redact))
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
@@ -298,7 +300,7 @@ def _refuse_with_table(options: dict[str, object]) -> None:
 def _write_tables(
     given: list[str],
     names: list[str],
-    message: str | None,
+    columns: TableColumns,
     output: tuple[Path | None, Compression | None],
     wanted: Wanted,
     view: View,
@@ -311,7 +313,7 @@ def _write_tables(
         try:
             processes = tables.Processes(jobs, table_batches, records_process)
             made = tables.Output(*output)
-            written = tables.write(given, names, message, made, wanted, view, processes)
+            written = tables.write(given, names, columns, made, wanted, view, processes)
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None

@@ -1,0 +1,119 @@
+"""Adds decoded keys and values to the table `records` in Spark.
+
+Law: the driver looks up schemas, each once, whatever the number of workers; these reach no
+registry. Rows are those of `kafkawire.capture.tables.decoded_values`.
+
+    records --workers--> schemas named, most frequent first --driver--> decoders --workers--> rows
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from ..capture.tables.decoded_values import record_parts, schema, with_values
+from ..values import Subject, ValueDecoder
+from ..values.bounds import DEFAULT_BOUNDS
+from ..values.looked_up import NamedSchema
+from ..values.record_values import RecordValues
+from .errors import MissingColumns, ascii_safe
+from .reading import map_in_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+NAMED: Final = pa.schema(
+    [
+        ("is_key", pa.bool_()),
+        ("topic", pa.string()),
+        ("id", pa.int64()),
+        ("guid", pa.string()),
+        ("count", pa.int64()),
+    ]
+)
+
+
+def with_decoded_values(
+    records: DataFrame, values: ValueDecoder | None = None, keys: ValueDecoder | None = None
+) -> DataFrame:
+    """Add decoded keys and values; the frame is read twice.
+
+    records: rows of the table `records`, with the columns topic, headers, and key, value or both.
+    Raises MissingColumns.
+    """
+    both = RecordValues(values, keys)
+    needed = {"topic", "headers"}
+    needed |= {name for name, decoder in (("key", keys), ("value", values)) if decoder is not None}
+    if missing := sorted(needed - {*records.columns}):
+        raise MissingColumns(tuple(missing))
+    looked_up = _looked_up(records, both)
+
+    @ascii_safe
+    def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (with_values(batch, looked_up) for batch in batches)
+
+    added = from_arrow_schema(schema(pa.schema([]), both))
+    return records.mapInArrow(decode, StructType([*records.schema.fields, *added.fields]))
+
+
+def _looked_up(records: DataFrame, values: RecordValues) -> RecordValues:
+    """Look up the schemas that records name, the most frequent ones first."""
+
+    @ascii_safe
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (_named(batch, values) for batch in batches)
+
+    from pyspark.sql.functions import col
+    from pyspark.sql.functions import sum as total
+
+    counted = map_in_arrow(records, count, NAMED).groupBy("is_key", "topic", "id", "guid")
+    order = [col("count").desc(), *map(col, ("is_key", "topic", "id", "guid"))]
+    rows = counted.agg(total("count").alias("count")).orderBy(*order)
+    named = [*map(_of_row, rows.limit(2 * DEFAULT_BOUNDS.schemas).collect())]
+
+    def looked_up(decoder: ValueDecoder | None, *, is_key: bool) -> ValueDecoder | None:
+        if decoder is None:
+            return None
+        return decoder.looked_up(one for of_key, one in named if of_key is is_key)
+
+    return RecordValues(looked_up(values.values, is_key=False), looked_up(values.keys, is_key=True))
+
+
+def _named(batch: pa.RecordBatch, values: RecordValues) -> pa.RecordBatch:
+    """Count the schemas that the records of a batch name."""
+    counts: Counter[tuple[bool, NamedSchema]] = Counter()
+    for is_key, decoder in ((True, values.keys), (False, values.values)):
+        if decoder is None:
+            continue
+        for topic, data, headers in record_parts(batch, is_key=is_key):
+            if data is None:
+                continue
+            subject = None if topic is None else Subject(topic, is_key)
+            one = decoder.named_schema(data, subject, headers)
+            if one is not None:
+                counts[is_key, one] += 1
+    rows = [_row(is_key, one, count) for (is_key, one), count in counts.items()]
+    return pa.RecordBatch.from_pylist(rows, NAMED)
+
+
+def _row(is_key: bool, named: NamedSchema, count: int) -> dict[str, object]:
+    key, subject = named
+    return {
+        "is_key": is_key,
+        "topic": None if subject is None else subject.topic,
+        "id": key if isinstance(key, int) else None,
+        "guid": str(key) if isinstance(key, UUID) else None,
+        "count": count,
+    }
+
+
+def _of_row(row: Row) -> tuple[bool, NamedSchema]:
+    key = row["id"] if row["guid"] is None else UUID(row["guid"])
+    subject = None if row["topic"] is None else Subject(row["topic"], row["is_key"])
+    return row["is_key"], NamedSchema(key, subject)
