@@ -27,6 +27,7 @@ EXPORTS: Final = (
     "kafkawire.broker",
     "kafkawire.client.consumer",
     "kafkawire.client.producer",
+    "kafkawire.blocking",
     "kafkawire.net.admin",
     "kafkawire.reports.diagnosis",
     "kafkawire.spark",

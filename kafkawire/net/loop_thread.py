@@ -16,11 +16,11 @@ THREAD_NAME: Final = "kafkawire-broker"
 
 
 class LoopThread:
-    """The loop and its thread."""
+    """The loop and its thread. name: of the thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = THREAD_NAME) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
@@ -36,9 +36,19 @@ class LoopThread:
         """Whether the loop is closed: nothing runs in it any more."""
         return self.loop.is_closed()
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float = TIMEOUT_SECONDS) -> T:
-        """Run a coroutine in the loop; return its result."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
+    @property
+    def is_current(self) -> bool:
+        """Whether the caller runs in the thread."""
+        return threading.current_thread() is self._thread
+
+    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = TIMEOUT_SECONDS) -> T:
+        """Run a coroutine in the loop; return its result. An interrupt cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result(timeout)
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
 
     def call(self, work: Callable[[], T]) -> T:
         """Call a function in the loop; return its result."""

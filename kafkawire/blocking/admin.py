@@ -1,0 +1,34 @@
+"""The admin client whose calls wait."""
+
+from __future__ import annotations
+
+from ..net.admin import admin as asynchronous
+from .client import BlockingClient, waiting
+
+
+class Admin(BlockingClient[asynchronous.Admin]):
+    """Looks up and changes topics, configurations and groups; see `kafkawire.net.admin.Admin`."""
+
+    kind = asynchronous.Admin
+
+    describe_cluster = waiting(asynchronous.Admin.describe_cluster)
+    describe_quorum = waiting(asynchronous.Admin.describe_quorum)
+    broker_versions = waiting(asynchronous.Admin.broker_versions)
+    describe_log_dirs = waiting(asynchronous.Admin.describe_log_dirs)
+    create_topic = waiting(asynchronous.Admin.create_topic)
+    delete_topic = waiting(asynchronous.Admin.delete_topic)
+    create_partitions = waiting(asynchronous.Admin.create_partitions)
+    list_topics = waiting(asynchronous.Admin.list_topics)
+    describe_topics = waiting(asynchronous.Admin.describe_topics)
+    list_offsets = waiting(asynchronous.Admin.list_offsets)
+    delete_records = waiting(asynchronous.Admin.delete_records)
+    describe_topic_config = waiting(asynchronous.Admin.describe_topic_config)
+    describe_topic_configs = waiting(asynchronous.Admin.describe_topic_configs)
+    describe_broker_config = waiting(asynchronous.Admin.describe_broker_config)
+    alter_topic_config = waiting(asynchronous.Admin.alter_topic_config)
+    list_groups = waiting(asynchronous.Admin.list_groups)
+    describe_group = waiting(asynchronous.Admin.describe_group)
+    delete_group = waiting(asynchronous.Admin.delete_group)
+    group_offsets = waiting(asynchronous.Admin.group_offsets)
+    alter_group_offsets = waiting(asynchronous.Admin.alter_group_offsets)
+    delete_group_offsets = waiting(asynchronous.Admin.delete_group_offsets)
