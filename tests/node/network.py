@@ -124,6 +124,11 @@ class Network:
             each.node_id: Process(each, other=MemoryDisk() if two and each.is_broker else None)
             for each in configs
         }
+        self._listeners = {
+            (each.host, each.port): (config.node_id, each.name)
+            for config in configs
+            for each in config.listeners
+        }
         self.blocked: dict[tuple[int, int], float] = {}
         self.slow: dict[int, float] = {}
         """Node -> until when its links are slow."""
@@ -262,8 +267,8 @@ class Network:
             if process.node is not None and process.incarnation == incarnation:
                 self.handle(process, ResponseReceived(effect.token, body))
 
-        listener = "CONTROLLER" if effect.destination.port == CONTROLLER_PORT else "PLAINTEXT"
-        target = int(effect.destination.host.removeprefix("node"))
+        at = effect.destination
+        target, listener = self._listeners[at.host, at.port]
         self.request(source, target, listener, effect.version, effect.body, responded)
 
     def request(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import Final, NamedTuple
+from dataclasses import replace
+from enum import Enum
+from typing import Any, Final, NamedTuple
 
+from kafkawire.broker import Endpoint
 from kafkawire.node import COMBINED, NodeConfig, ProcessRole
+from kafkawire.node.composition import InMemory
+from kafkawire.node.local_cluster import CONTROLLER_ID
 
-from .network import config_of, voters
+from .network import BROKER_PORT, CLUSTER, EPOCH_MS, config_of, voters
 
 BROKER: Final = frozenset({ProcessRole.BROKER})
 CONTROLLER: Final = frozenset({ProcessRole.CONTROLLER})
@@ -61,6 +66,17 @@ class Fault(NamedTuple):
     seconds: float
 
 
+class Composition(Enum):
+    """How the nodes of a cluster are composed.
+
+    RAFT: as processes on machines of their own. IN_MEMORY: as those of `kafka_broker` and `serve`,
+    with one controller, whose decisions are committed at once.
+    """
+
+    RAFT = "raft"
+    IN_MEMORY = "in memory"
+
+
 class Scenario(NamedTuple):
     """All of a run. controllers: processes of their own; 0: the brokers are controllers, too.
 
@@ -75,10 +91,13 @@ class Scenario(NamedTuple):
     faulty_until: float
     two: bool
     faults: tuple[Fault, ...]
+    composition: Composition = Composition.RAFT
 
     def configs(self) -> list[NodeConfig]:
         """Return the configurations of the nodes: those of brokers first."""
-        more = {"snapshot_bytes": 1_500} if self.snapshots else {}
+        more: dict[str, Any] = {"snapshot_bytes": 1_500} if self.snapshots else {}
+        if self.composition is Composition.IN_MEMORY:
+            return [replace(each, **more) for each in self._in_memory()]
         brokers = range(1, self.brokers + 1)
         if not self.controllers:
             return [config_of(id, voters(brokers), COMBINED, **more) for id in brokers]
@@ -87,21 +106,32 @@ class Scenario(NamedTuple):
         made = [config_of(id, quorum, CONTROLLER, **more) for id in others]
         return [config_of(id, quorum, BROKER, **more) for id in brokers] + made
 
+    def _in_memory(self) -> list[NodeConfig]:
+        """Return what a cluster in one process has, with a shorter lag time."""
+        brokers = [Endpoint(id, f"node{id}", BROKER_PORT) for id in range(1, self.brokers + 1)]
+        composed = InMemory(brokers, EPOCH_MS, {"replica.lag.time.max.ms": "3000"}, CLUSTER)
+        controller, *others = (each.config for each in composed.nodes())
+        return [*others, controller]
 
-def draw(seed: int) -> Scenario:
+
+def draw(seed: int, composition: Composition = Composition.RAFT) -> Scenario:
     """Draw a scenario."""
     rng = random.Random(f"scenario {seed}")
     controllers = rng.choice((0, 0, 0, 1, 3))
+    if composition is Composition.IN_MEMORY:
+        controllers = 1
     brokers = rng.choice((3, 3, 4)) if controllers else 3
     kinds = DISKS if seed % 6 == 5 else STORM if seed % 4 == 3 else KINDS
-    nodes = brokers + controllers
+    nodes = list(range(1, brokers + controllers + 1))
+    if composition is Composition.IN_MEMORY:
+        nodes[-1] = CONTROLLER_ID
     seconds = rng.choice(FAULTY_FOR)
     faults = [
         Fault(
             round(FAULTY_FROM + rng.uniform(0.0, seconds), 3),
             rng.choices(list(kinds), list(kinds.values()))[0],
-            rng.randint(1, nodes),
-            rng.randint(1, nodes),
+            rng.choice(nodes),
+            rng.choice(nodes),
             rng.choice((0.3, 1.0, 3.0, 5.0)),
         )
         for _ in range(rng.randint(int(seconds * 0.8), int(seconds * 1.8)))
@@ -110,6 +140,15 @@ def draw(seed: int) -> Scenario:
     snapshots = rng.random() < 0.4
     until = FAULTY_FROM + seconds
     two = kinds is DISKS
+    happening = tuple(sorted(faults))
     return Scenario(
-        seed, brokers, controllers, duplicates, snapshots, until, two, tuple(sorted(faults))
+        seed,
+        brokers,
+        controllers,
+        duplicates,
+        snapshots,
+        until,
+        two,
+        happening,
+        composition,
     )

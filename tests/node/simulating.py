@@ -1,6 +1,7 @@
 """Runs seeds of the simulation; a failing one is shrunk.
 
 python -m tests.node.simulating 17
+python -m tests.node.simulating 17 "in memory"
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from tests.fuzzing import fewest
 
-from .scenario import Fault, Scenario, draw
+from .scenario import Composition, Fault, Scenario, draw
 from .simulation import Simulation
 
 Faults = tuple[Fault, ...]
@@ -34,16 +35,17 @@ def shrunk(scenario: Scenario, fails: Callable[[Faults], bool] | None = None) ->
     return scenario._replace(faults=fewest(scenario.faults, fails or violates))
 
 
-def check(seed: int) -> None:
+def check(seed: int, composition: Composition = Composition.RAFT) -> None:
     """Run a seed; a failure says how to replay it, and the fewest faults with which it fails."""
-    scenario = draw(seed)
+    scenario = draw(seed, composition)
     error = first_violation(scenario)
     if error is None:
         return
     faults = "\n".join(str(fault) for fault in shrunk(scenario).faults) or "no fault"
-    error.add_note(f"seed {seed}: python -m tests.node.simulating {seed}; it fails with\n{faults}")
+    replay = f'python -m tests.node.simulating {seed} "{composition.value}"'
+    error.add_note(f"seed {seed}: {replay}; it fails with\n{faults}")
     raise error
 
 
 if __name__ == "__main__":
-    check(int(sys.argv[1]))
+    check(int(sys.argv[1]), Composition(sys.argv[2]) if len(sys.argv) > 2 else Composition.RAFT)

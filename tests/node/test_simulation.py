@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .scenario import draw
+from .scenario import Composition, draw
 from .simulating import check, first_violation, shrunk
 from .simulation import Simulation
 
@@ -12,8 +12,9 @@ SEEDS = (2, 13, 17)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_promises_are_kept(seed: int) -> None:
-    check(seed)
+@pytest.mark.parametrize("composition", Composition, ids=lambda each: each.name)
+def test_promises_are_kept(composition: Composition, seed: int) -> None:
+    check(seed, composition)
 
 
 def test_a_seed_gives_the_same_trace_twice() -> None:
@@ -21,9 +22,10 @@ def test_a_seed_gives_the_same_trace_twice() -> None:
     assert traces[0] == traces[1]
 
 
-def test_what_the_simulation_does_happens() -> None:
+@pytest.mark.parametrize("composition", Composition, ids=lambda each: each.name)
+def test_what_the_simulation_does_happens(composition: Composition) -> None:
     """Records are acknowledged, refused and consumed; nodes stop and start; leaders change."""
-    simulation = Simulation(draw(25))
+    simulation = Simulation(draw(25, composition))
     simulation.simulate()
     counts, trace = simulation.workload.counts, "\n".join(simulation.trace)
     assert counts["produce NONE"] > 60

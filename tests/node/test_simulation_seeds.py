@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -9,15 +10,16 @@ import pytest
 from tests.fuzzing import seeds
 
 from .mutants import MUTANTS
-from .scenario import draw
+from .scenario import Composition, draw
 from .simulating import check, first_violation
 
 FIRST: Final = 1000
 """Seeds before it are those of other tests."""
-SEEDS: Final = 500
+SEEDS: Final = {Composition.RAFT: 500, Composition.IN_MEMORY: 80}
 BLOCK: Final = 10
 """Seeds of one test."""
-SOAKED: Final = 60
+SOAKED: Final = 1_000
+"""50,000 seeds of each composition in `make soak`."""
 FOUND_BY: Final[dict[str, int]] = {
     "publishes before its registration": 390,
     "keeps the logs of deleted topics": 0,
@@ -37,16 +39,31 @@ FOUND_BY: Final[dict[str, int]] = {
 """Mutant -> a seed that finds it."""
 
 
-@pytest.mark.parametrize("first", range(FIRST, FIRST + SEEDS, BLOCK))
-def test_promises_are_kept(first: int) -> None:
-    for seed in range(first, first + BLOCK):
-        check(seed)
+def blocks(numbers: Sequence[int]) -> list[Sequence[int]]:
+    """Divide seeds: each block is one test."""
+    return [numbers[at : at + BLOCK] for at in range(0, len(numbers), BLOCK)]
+
+
+@pytest.mark.parametrize(
+    ("composition", "block"),
+    [
+        (each, block)
+        for each, count in SEEDS.items()
+        for block in blocks(range(FIRST, FIRST + count))
+    ],
+    ids=str,
+)
+def test_promises_are_kept(composition: Composition, block: Sequence[int]) -> None:
+    for seed in block:
+        check(seed, composition)
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", seeds(SOAKED))
-def test_promises_are_kept_for_thousands_of_seeds(seed: int) -> None:
-    check(seed)
+@pytest.mark.parametrize("block", blocks(seeds(SOAKED)))
+@pytest.mark.parametrize("composition", Composition)
+def test_promises_are_kept_for_many_seeds(composition: Composition, block: Sequence[int]) -> None:
+    for seed in block:
+        check(seed, composition)
 
 
 def test_every_mutant_has_a_seed() -> None:
