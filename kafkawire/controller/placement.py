@@ -8,7 +8,7 @@ replicas in one rack only when all racks have one; fenced brokers come last in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 
@@ -80,8 +80,8 @@ class StripedReplicaPlacer:
         self._first = rng.randrange(len(self._racks)) if self._racks else 0
         self._placed = 0
 
-    def place(self, count: int, factor: int) -> list[list[int]]:
-        """Place partitions. Raises PlacementError."""
+    def place(self, count: int, factor: int) -> Iterator[list[int]]:
+        """Place partitions, one after the other. Raises PlacementError at once."""
         if factor <= 0:
             raise PlacementError(f"replication factor {factor} is not positive")
         if not self._unfenced:
@@ -91,7 +91,7 @@ class StripedReplicaPlacer:
                 f"The target replication factor of {factor} cannot be reached because only "
                 f"{self._all} broker(s) are registered."
             )
-        return [self._partition(factor) for _ in range(count)]
+        return (self._partition(factor) for _ in range(count))
 
     def _partition(self, factor: int) -> list[int]:
         if self._placed == self._unfenced and self._unfenced > 1:

@@ -2,6 +2,8 @@
 
 Law: only the active controller decides, against the newest metadata; a response leaves when all
 that it was decided on is committed; whoever loses the leadership forgets what is not committed.
+Requests that write are decided on one after the other; between the slices of a large one, only
+other events are handled.
 
     BecameLeader -> active -- RequestReceived -> Append ... Committed -> Published, Respond
                       `-- Resigned -> standby: NOT_CONTROLLER for every waiting request
@@ -15,8 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from ..errors import LocalProtocolError
 from ..messages.abort_transaction_record import AbortTransactionRecord
-from ..messages.begin_transaction_record import BeginTransactionRecord
-from ..messages.end_transaction_record import EndTransactionRecord
+from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ..metadata import METADATA_VERSION, MetadataImage, MetadataLoader
 from ..primitives import Message
 from ..protocol import ErrorCode
@@ -34,10 +35,10 @@ from .events import (
     Respond,
     SnapshotLoaded,
 )
-from .operations.broker_heartbeat import fence
+from .operations.broker_heartbeat import fence, note_contact
 from .operations.elect_leaders import elect_uncleanly, rebalance
 from .operations.refusals import refusal
-from .operations.served import READS, WRITES, Slices
+from .operations.served import READS, WRITES, Work
 from .operations.update_features import bootstrap_levels, elr_configs
 from .placement import RandomNumbers
 from .state import ControllerConfig, ControllerState
@@ -55,13 +56,6 @@ class _Waiting(NamedTuple):
     response: Message
 
 
-class _Unfinished(NamedTuple):
-    """A request that is decided on in slices."""
-
-    request: RequestReceived
-    slices: Slices
-
-
 class QuorumController:
     """One controller, active or standby."""
 
@@ -77,8 +71,10 @@ class QuorumController:
         self._waiting: deque[_Waiting] = deque()
         self._appended = -1  # the offset of the last record that it appended
         self._rebalance_at: float | None = None
-        self._unfinished: deque[_Unfinished] = deque()
+        self._undecided: deque[RequestReceived] = deque()
         """Requests in order; the first one goes on in the next call of `advance`."""
+        self._work: Work | None = None
+        """What is left of the first one, once it has begun."""
         self._go_on_at: float | None = None
 
     @property
@@ -114,13 +110,16 @@ class QuorumController:
         return min((each for each in due if each is not None), default=None)
 
     def advance(self, now: float) -> list[Effect]:
-        """Fence brokers whose session expired; elect preferred leaders when that is due.
+        """Go on with a large request, or else do what is due.
 
-        Then decide on a slice of a large request.
+        That is to fence brokers whose session expired, to elect preferred leaders, and to decide
+        on the requests that have come since the large one.
         """
         state = self._state
         if state is None:
             return []
+        if self._work is not None:
+            return self._decide(state, now)
         effects: list[Effect] = []
         while (broker_id := state.sessions.pop_expired(now)) is not None:
             broker = state.image.brokers.get(broker_id)
@@ -132,9 +131,7 @@ class QuorumController:
             more = rebalance(state)
             self._set_rebalance(now, more)
             effects += self._append(state)
-        if self._unfinished:
-            effects += self._go_on(state, now)
-        return effects
+        return effects + (self._decide(state, now) if self._undecided else [])
 
     # -- leadership
 
@@ -157,17 +154,17 @@ class QuorumController:
 
     def _bootstrap(self, state: ControllerState) -> None:
         """Write the features of a new cluster, in a transaction as they are one state."""
-        state.append(BeginTransactionRecord(name="Bootstrap records"))
+        state.begin_transaction("Bootstrap records")
         for level in bootstrap_levels(state):
             state.write(level)
         if state.elr_enabled:
             for record in elr_configs(state):
                 state.write(record)
-        state.append(EndTransactionRecord())
+        state.end_transaction()
 
     def _log_end_moved(self, event: LogEndMoved, _now: float) -> list[Effect]:
         if self._state is not None and event.epoch == self._epoch:
-            self._state.next_offset = event.next_offset
+            self._state.move_log_end(event.next_offset)
         return []
 
     def _resigned(self, event: Resigned, _now: float) -> list[Effect]:
@@ -176,10 +173,10 @@ class QuorumController:
     def _step_down(self) -> list[Effect]:
         """Forget what is not committed, and refuse the requests that wait for it."""
         requests = [each.request for each in self._waiting]
-        requests += [each.request for each in self._unfinished]
+        requests += self._undecided
         self._waiting.clear()
-        self._unfinished.clear()
-        self._state = None
+        self._undecided.clear()
+        self._state = self._work = None
         self._appended = -1
         self._rebalance_at = self._go_on_at = None
         return [Respond(each.request_id, refusal(each.body, E.NOT_CONTROLLER)) for each in requests]
@@ -196,7 +193,7 @@ class QuorumController:
         delta = self._loader.apply(event.records, event.base_offset)
         effects: list[Effect] = [Published(delta)]
         state = self._state
-        if state is not None and self._loader.offset >= state.next_offset:
+        if state is not None and self._loader.offset >= state.log_end:
             reason = f"offset {self._loader.offset} is committed and was not written here"
             return [*effects, Renounce(self._epoch, reason), *self._step_down()]
         while self._waiting and self._waiting[0].offset <= self._loader.offset:
@@ -221,34 +218,51 @@ class QuorumController:
 
     def _received(self, event: RequestReceived, now: float) -> list[Effect]:
         read = READS.get(type(event.body))
-        write = WRITES.get(type(event.body))
         state = self._state
-        if read is None and write is None:
+        if read is None and type(event.body) not in WRITES:
             name = type(event.body).__name__
             raise LocalProtocolError(f"{name} is not a request that a controller serves")
         if state is None:
             return [Respond(event.request_id, refusal(event.body, E.NOT_CONTROLLER))]
-        if write is None:
-            assert read is not None
+        if read is not None:
             return [Respond(event.request_id, read(self.image, event.body))]
-        response = write(state, event.body, event.version, now)
-        if isinstance(response, Message):
-            return self._finish(state, event, response)
-        self._unfinished.append(_Unfinished(event, response))
-        return self._go_on(state, now) if len(self._unfinished) == 1 else []
+        if isinstance(event.body, BrokerHeartbeatRequest) and self._undecided:
+            note_contact(state, event.body, now)
+        self._undecided.append(event)
+        return self._decide(state, now) if len(self._undecided) == 1 else []
 
-    def _go_on(self, state: ControllerState, now: float) -> list[Effect]:
-        """Decide on a slice of the first request that is not finished."""
-        unfinished = self._unfinished.popleft()
-        try:
-            next(unfinished.slices)
-        except StopIteration as done:
-            effects = self._finish(state, unfinished.request, done.value)
-        else:
-            self._unfinished.appendleft(unfinished)
-            effects = self._append(state)
-        self._go_on_at = now if self._unfinished else None
+    def _decide(self, state: ControllerState, now: float) -> list[Effect]:
+        """Decide on requests in order, for a slice, or up to the end of a large request."""
+        is_large = self._work is not None
+        effects: list[Effect] = []
+        for _ in range(state.config.slice):
+            response = self._go_on(state, self._undecided[0], now)
+            if response is not None:
+                effects += self._finish(state, self._undecided.popleft(), response)
+                if is_large or not self._undecided:
+                    break
+        if state.in_transaction:
+            effects += self._append(state)
+        self._go_on_at = now if self._undecided else None
         return effects
+
+    def _go_on(
+        self, state: ControllerState, request: RequestReceived, now: float
+    ) -> Message | None:
+        """Go on with a request, or begin; return its response at the end."""
+        if self._work is None:
+            operation = WRITES[type(request.body)]
+            response = operation(state, request.body, request.version, now)
+            if isinstance(response, Message):
+                return response
+            self._work = response
+        try:
+            next(self._work)
+        except StopIteration as done:
+            self._work = None
+            end: Message = done.value
+            return end
+        return None
 
     def _finish(
         self, state: ControllerState, request: RequestReceived, response: Message

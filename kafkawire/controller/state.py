@@ -1,17 +1,19 @@
 """What a controller's operations read and write.
 
 Law: an operation writes records, and sees each of them applied at once; what it wrote is either
-committed as a whole, or lost with the controller.
+committed as a whole, or lost with the controller: it is one `Append`, or a transaction (KIP-868).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from ..configs.features import ELR as ELR_FEATURE
 from ..configs.features import KRAFT, NEWEST, UNSERVED, Feature
+from ..messages.begin_transaction_record import BeginTransactionRecord
+from ..messages.end_transaction_record import EndTransactionRecord
 from ..metadata import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -23,7 +25,7 @@ from ..metadata import (
     topic_value,
 )
 from ..metadata.registrations import UNASSIGNED
-from ..metadata.versions import ELR, OLDEST, versioned
+from ..metadata.versions import ELR, OLDEST, TRANSACTIONS, versioned
 from ..primitives import Message
 from .placement import RandomNumbers
 from .sessions import Sessions
@@ -49,6 +51,8 @@ class ControllerConfig:
     features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
     own configuration, which broker-wide and topic values take precedence over.
     max_partitions_per_request: that one may create. max_partitions: of all topics.
+    max_records_per_request: that creating topics may write. slice: how many topics, partitions or
+    records of a request are processed before other events are.
     """
 
     cluster_id: str
@@ -57,6 +61,8 @@ class ControllerConfig:
     max_elections: int = 1000
     max_partitions_per_request: int = 10_000
     max_partitions: int = 100_000
+    max_records_per_request: int = 10_000
+    slice: int = 256
     features: Mapping[str, tuple[int, int]] = field(
         default_factory=lambda: supported_features(NEWEST)
     )
@@ -84,8 +90,19 @@ class ControllerState:
         self.new_uuid = new_uuid
         self.sessions = Sessions(config.session_timeout)
         self.next_offset = next_offset
+        self.in_transaction = False
+        """Whether what was written is seen only after what is still to be written."""
         self._written: list[VersionedRecord] = []
         self._delta = MetadataDelta()
+
+    @property
+    def log_end(self) -> int:
+        """The offset of the first record that was not taken."""
+        return self.next_offset - len(self._written)
+
+    def move_log_end(self, offset: int) -> None:
+        """Continue after records of the quorum itself."""
+        self.next_offset = offset + len(self._written)
 
     @property
     def metadata_version(self) -> int:
@@ -104,6 +121,30 @@ class ControllerState:
         """Write a record that an image does not hold, such as the end of a transaction."""
         self._written.append(versioned(message, self.metadata_version))
         self.next_offset += 1
+
+    def write_together(self, name: str, records: Iterable[Message], count: int) -> Iterator[None]:
+        """Write so many records of which all are committed, or none; yield after each.
+
+        More than a slice are a transaction, where the metadata.version has transactions.
+        """
+        divided = count > self.config.slice and self.metadata_version >= TRANSACTIONS
+        if divided:
+            self.begin_transaction(name)
+        for record in records:
+            self.write(record)
+            yield
+        if divided:
+            self.end_transaction()
+
+    def begin_transaction(self, name: str) -> None:
+        """Begin a transaction: its records may be appended one after the other."""
+        self.append(BeginTransactionRecord(name=name))
+        self.in_transaction = True
+
+    def end_transaction(self) -> None:
+        """End a transaction: all of its records are seen once this one is committed."""
+        self.append(EndTransactionRecord())
+        self.in_transaction = False
 
     def take(self) -> list[VersionedRecord]:
         """Take the records that were written."""

@@ -34,6 +34,24 @@ class MetadataDelta:
     delegation_tokens: dict[str, None] = field(default_factory=dict)
     producer_ids: bool = False
 
+    def add(self, later: MetadataDelta) -> None:
+        """Add what later records changed."""
+        self.offset = later.offset
+        self.topics |= later.topics
+        for topic_id in later.deleted_topics:
+            self.topics.pop(topic_id, None)
+        self.deleted_topics |= later.deleted_topics
+        self.partitions |= later.partitions
+        self.brokers |= later.brokers
+        self.controllers |= later.controllers
+        self.configs |= later.configs
+        self.features |= later.features
+        self.quotas |= later.quotas
+        self.scram_credentials |= later.scram_credentials
+        self.acls |= later.acls
+        self.delegation_tokens |= later.delegation_tokens
+        self.producer_ids = self.producer_ids or later.producer_ids
+
 
 def slices(delta: MetadataDelta, partitions: int) -> Iterator[MetadataDelta]:
     """Divide a delta into some of at most so many partitions; the first has all the rest."""

@@ -1,12 +1,14 @@
 """Loads batches and snapshots of `__cluster_metadata` into an image.
 
-Law: records of a transaction are applied together when it ends, or never; offsets only grow. An
-error names the record and its offset, and leaves what was before it applied.
+Law: what the records of a transaction change is seen when it ends, or never; offsets only grow. An
+error names the record and its offset, and leaves what was before it applied. Records of a
+transaction are applied to a copy of the image as they come, so that its end costs nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ..errors import InvalidMetadataRecord
 from ..messages.abort_transaction_record import AbortTransactionRecord
@@ -19,16 +21,23 @@ from .image import MetadataImage
 from .replay import replay
 
 
+class _Transaction(NamedTuple):
+    """What the records of an open transaction have changed."""
+
+    image: MetadataImage
+    delta: MetadataDelta
+
+
 class MetadataLoader:
     """An image and the transaction that is open, if any.
 
-    offset: of the last record, applied or held back in a transaction.
+    offset: of the last record, also one in a transaction.
     """
 
     def __init__(self, image: MetadataImage | None = None) -> None:
         self.image = MetadataImage() if image is None else image
         self.offset = self.image.offset
-        self._transaction: list[tuple[int, Message]] | None = None
+        self._transaction: _Transaction | None = None
 
     @property
     def in_transaction(self) -> bool:
@@ -82,7 +91,10 @@ class MetadataLoader:
         """Copy the loader with its image."""
         made = MetadataLoader(self.image.copy())
         made.offset = self.offset
-        made._transaction = None if self._transaction is None else list(self._transaction)
+        if self._transaction is not None:
+            delta = MetadataDelta()
+            delta.add(self._transaction.delta)
+            made._transaction = _Transaction(self._transaction.image.copy(), delta)
         return made
 
     def _transaction_forbidden(self, record: Message, offset: int) -> None:
@@ -98,25 +110,25 @@ class MetadataLoader:
         if type(record) in TRANSACTIONS:
             self._change_transaction(record, offset, delta)
         elif self._transaction is not None:
-            self._transaction.append((offset, record))
+            replay(self._transaction.image, record, offset, self._transaction.delta)
         else:
             replay(self.image, record, offset, delta)
         self.offset = offset
 
     def _change_transaction(self, record: Message, offset: int, delta: MetadataDelta) -> None:
         name = type(record).__name__
-        held = self._transaction
+        transaction = self._transaction
         if isinstance(record, BeginTransactionRecord):
-            if held is not None:
+            if transaction is not None:
                 raise InvalidMetadataRecord("a transaction is open already", name, offset)
-            self._transaction = []
+            self._transaction = _Transaction(self.image.copy(), MetadataDelta())
             return
-        if held is None:
+        if transaction is None:
             raise InvalidMetadataRecord("no transaction is open", name, offset)
         self._transaction = None
         if isinstance(record, EndTransactionRecord):
-            for at, each in held:
-                replay(self.image, each, at, delta)
+            self.image = transaction.image
+            delta.add(transaction.delta)
         self.image.offset = delta.offset = offset
 
 

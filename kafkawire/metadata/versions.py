@@ -20,6 +20,8 @@ NEWEST: Final = NEWEST_METADATA
 EPOCH_BUMP_UNTIL: Final = 11
 """A smaller ISR bumps the leader epoch up to this metadata.version (KIP-966 made it needless)."""
 SCRAM: Final = 11
+TRANSACTIONS: Final = 13
+"""From there on, controllers may write records in transactions (KIP-868)."""
 REGISTERED_CONTROLLERS: Final = 15
 DIRECTORIES: Final = 17
 ELR: Final = 23

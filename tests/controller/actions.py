@@ -37,6 +37,8 @@ from .simulated import BROKERS, CONTROLLERS, SESSION, SimulatedBroker, Simulated
 
 NAMES: Final = ("a", "b", "c", "d.e", "d_e", "f")
 
+MANY: Final = "many-{}-{}-{}-{}"
+"""Topics of one request: its number, how many there are, which one, how many partitions."""
 WRONG: Final = ("", "", "", "leader", "leader epoch", "partition epoch", "broker epoch")
 """What is wrong with an AlterPartition."""
 
@@ -290,6 +292,28 @@ class Clients:
         body = topics.CreateTopicsRequest(topics=[_topic(rng)], validate_only=rng.random() < 0.1)
         self.simulated.request(body, 7, None)
 
+    def create_many(self, rng: Random) -> None:
+        """Create topics that are more than a slice; others come meanwhile, or time passes."""
+        number = self.simulated.requests
+        counts = [rng.randint(1, 20) for _ in range(rng.randint(1, 3))]
+        body = topics.CreateTopicsRequest(
+            topics=[
+                topics.CreatableTopic(
+                    name=MANY.format(number, len(counts), at, count),
+                    num_partitions=count,
+                    replication_factor=2,
+                )
+                for at, count in enumerate(counts)
+            ]
+        )
+        self.simulated.request(body, 7, None)
+
+    def go_on(self, rng: Random) -> None:
+        """Let the leader go on with a large request, for a few slices."""
+        simulated = self.simulated
+        for _ in range(rng.randint(0, 3)):
+            simulated.go_on()
+
     def create_partitions(self, rng: Random) -> None:
         topic = CreatePartitionsTopic(
             name=rng.choice(NAMES), count=rng.randint(1, 6), assignments=None
@@ -300,7 +324,7 @@ class Clients:
         newest = self.simulated.newest
         name = rng.choice(NAMES)
         self.simulated.request(DeleteTopicsRequest(topic_names=[name]), 5, None)
-        if newest is not None:
+        if newest is not None and newest.topic(name) is None:
             require(not newest.config(2, name), "a deleted topic has no configs", name)
 
     def alter_configs(self, rng: Random) -> None:
@@ -383,5 +407,7 @@ ACTIONS: Final[dict[Action, int]] = {
     Clients.former: 2,
     Clients.replace: 1,
     Clients.unregister: 1,
+    Clients.create_many: 2,
+    Clients.go_on: 4,
 }
 """Action -> how often it is taken."""

@@ -52,6 +52,7 @@ class Invariants:
         simulated = self.simulated
         if simulated.leader is None:
             return
+        simulated.advance(0.0)
         simulated.commit(len(simulated.log))
         self.check()
         image = simulated.controllers[simulated.leader].image
@@ -89,6 +90,19 @@ class Invariants:
             if record is not None:
                 self._check_record(record)
             self.position += 1
+        self._check_many()
+
+    def _check_many(self) -> None:
+        """Topics of one large request are all there, with all partitions, or none of them is."""
+        together: dict[tuple[str, str], int] = {}
+        for topic in self.loader.image.topics.values():
+            if topic.name.startswith("many-"):
+                _, number, topics, _, partitions = topic.name.split("-")
+                whole = len(topic.partitions) == int(partitions)
+                require(whole, "topics are created whole", topic)
+                together[number, topics] = together.get((number, topics), 0) + 1
+        for (number, topics), count in together.items():
+            require(count == int(topics), "topics of a request are created together", number)
 
     def _check_record(self, record: Message) -> None:
         image = self.loader.image
@@ -133,8 +147,12 @@ class Invariants:
             joined = new.isr if old.is_reassigning and not new.is_reassigning else ()
             clean = new.leader in {*old.isr, *old.elr, *last, *joined}
             require(clean or at in self.simulated.forced, "election is clean", (old, new))
+        reverted = (
+            bool(old.adding) and set(old.isr) <= set(old.adding) and new.isr == new.replicas[:1]
+        )
         for each in set(new.isr) - set(old.isr):
-            require(image.is_active(each), "only active replicas enter the ISR", (old, new))
+            may_enter = image.is_active(each) or reverted  # as in Kafka: it was in sync before
+            require(may_enter, "only active replicas enter the ISR", (old, new))
 
     def _check_responses(self) -> None:
         """What was acknowledged is committed."""
@@ -169,7 +187,8 @@ def check_image(image: MetadataImage, elr: bool) -> None:
         active = {each for each in isr if image.is_active(each)}
         require(partition.leader == -1 or partition.leader in active, "leader is active", where)
         require(not active or partition.leader != -1, "who can lead leads", where)
-        last = not elr and len(isr) == 1
+        # with ELR: one that a reverted reassignment, begun by an unclean election, goes back to
+        last = len(isr) == 1 and (not elr or partition.leader_recovery_state == 1)
         require(active == isr or last, "the ISR is active", where)
         known = bool(isr or partition.elr or partition.last_known_elr)
         require(known, "without an ISR, a partition knows its last leader", where)

@@ -27,8 +27,8 @@ from kafkawire.controller.quorum_controller import QuorumController
 from kafkawire.controller.sessions import Sessions
 from kafkawire.controller.state import ControllerState
 from kafkawire.messages.producer_ids_record import ProducerIdsRecord
+from kafkawire.metadata import MetadataLoader, indexes, registrations, topic_records
 from kafkawire.metadata import image as images
-from kafkawire.metadata import indexes, registrations, topic_records
 
 S, T = BrokerState, Trigger
 Patch = Any
@@ -151,6 +151,49 @@ def _one_less(**fields: Any) -> ProducerIdsRecord:
     return ProducerIdsRecord(**{**fields, "next_producer_id": fields["next_producer_id"] - 1})
 
 
+def _decided_at_once() -> Patch:
+    """Decide on a request while a larger one is not finished."""
+    received = QuorumController._received
+
+    def early(self: QuorumController, event: Any, now: float) -> Any:
+        undecided, self._undecided = self._undecided, type(self._undecided)()
+        work, self._work = self._work, None
+        go_on_at = self._go_on_at
+        effects = received(self, event, now)
+        if undecided and self._state is not None:
+            self._undecided.extendleft(reversed(undecided))
+            self._work, self._go_on_at = work, go_on_at
+        return effects
+
+    table = {**quorum_controller.HANDLERS, RequestReceived: early}
+    return patch.object(quorum_controller, "HANDLERS", table)
+
+
+def _no_transaction(self: ControllerState, _name: str = "") -> None:
+    self.in_transaction = not self.in_transaction
+
+
+@contextmanager
+def _without_transactions() -> Iterator[None]:
+    with (
+        patch.object(ControllerState, "begin_transaction", _no_transaction),
+        patch.object(ControllerState, "end_transaction", _no_transaction),
+    ):
+        yield
+
+
+def _left_in_transaction() -> Patch:
+    """Do not see that the one before left a transaction open."""
+    became = QuorumController._became_leader
+
+    def blind(self: QuorumController, event: Any, now: float) -> Any:
+        with patch.object(MetadataLoader, "in_transaction", False):
+            return became(self, event, now)
+
+    table = {**quorum_controller.HANDLERS, BecameLeader: blind}
+    return patch.object(quorum_controller, "HANDLERS", table)
+
+
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "leader epoch not compared": lambda: _without(0, 2),
     "partition epoch not compared": lambda: _without(1, 4),
@@ -195,6 +238,9 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "the index of ISRs is not kept": lambda: patch.object(
         indexes.PartitionIndexes, "update", _update_without_isr
     ),
+    "slices are not a transaction": _without_transactions,
+    "an open transaction is not aborted": _left_in_transaction,
+    "others are decided on between slices": _decided_at_once,
     "images share partitions": lambda: patch.object(images.TopicImage, "copy", lambda self: self),
 }
 """What is wrong -> the patch."""

@@ -42,6 +42,8 @@ CLUSTER: Final = "sim"
 CONTROLLERS: Final = 3
 BROKERS: Final = (1, 2, 3, 4, 5)
 SESSION: Final = 9.0
+SLICE: Final = 12
+"""More than the work of all requests but those for many partitions."""
 LEVELS: Final = (30, 30, 30, 21, 11)
 """Levels of metadata.version: with ELR, with directories only, with epochs for a smaller ISR."""
 
@@ -130,6 +132,7 @@ class SimulatedCluster:
             max_elections=3,
             bootstrap=bootstrap,
             static={"min.insync.replicas": "2"},
+            slice=SLICE,
         )
         self.controllers = [
             QuorumController(self.config, Random(seed * 10 + node), self.new_uuid)
@@ -234,6 +237,13 @@ class SimulatedCluster:
                 turns += 1
                 if turns > 200:
                     raise Violation("deadlines pass")
+
+    def go_on(self) -> None:
+        """Let the leader go on with a slice of a large request, if it decides on one."""
+        node = self.leader
+        due = None if node is None else self.controllers[node].next_deadline()
+        if node is not None and due is not None and due <= self.now:
+            self.carry_out(node, self.controllers[node].advance(self.now))
 
     def carry_out(self, node: int, effects: list[Effect]) -> None:
         for effect in effects:

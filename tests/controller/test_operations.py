@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.controller import BecameLeader, ControllerConfig, PartitionRegistration, Resigned
-from kafkawire.controller.operations.create_topics import SLICE
+from kafkawire.controller import BecameLeader, ControllerConfig, PartitionRegistration
 from kafkawire.messages import alter_partition_request as isr
 from kafkawire.messages import create_topics_request as creating
 from kafkawire.messages import incremental_alter_configs_request as configs
@@ -27,11 +26,6 @@ from kafkawire.messages.alter_partition_response import AlterPartitionResponse, 
 from kafkawire.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from kafkawire.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from kafkawire.messages.broker_registration_response import BrokerRegistrationResponse
-from kafkawire.messages.create_partitions_request import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
@@ -470,89 +464,6 @@ def test_a_topic_is_spread_over_racks_and_validated_without_being_created() -> N
     harness.exchange(body, CreateTopicsResponse, 7)
     for index in range(8):
         assert sum(each % 2 for each in partition(harness, index, "r").replicas) == 1
-
-
-def test_one_request_creates_so_many_partitions() -> None:
-    harness = cluster()
-    topics = [
-        creating.CreatableTopic(name=f"n{number}", num_partitions=5001, replication_factor=1)
-        for number in range(2)
-    ]
-    body = creating.CreateTopicsRequest(topics=topics)
-    response = harness.exchange(body, CreateTopicsResponse, 7)
-    assert {each.error_code for each in response.topics} == {E.POLICY_VIOLATION}
-    body = creating.CreateTopicsRequest(topics=[topics[0], topics[0]])
-    [result] = harness.exchange(body, CreateTopicsResponse, 7).topics
-    assert result.error_code == E.INVALID_REQUEST
-
-
-def many(count: int, prefix: str = "n") -> creating.CreateTopicsRequest:
-    """Create topics of one partition."""
-    return creating.CreateTopicsRequest(
-        topics=[
-            creating.CreatableTopic(name=f"{prefix}{at}", num_partitions=1, replication_factor=1)
-            for at in range(count)
-        ]
-    )
-
-
-def test_many_topics_are_created_in_slices_between_which_others_are_served() -> None:
-    harness = cluster()
-    number = harness.send(many(3 * SLICE), 7)
-    later = harness.send(many(3, "later"), 7)
-    counts = [harness.controller.image.indexes.count]
-    while number not in harness.responses:
-        assert harness.heartbeat(1).error_code == 0
-        assert later not in harness.responses, "one after the other"
-        harness.advance(0.0)
-        counts.append(harness.controller.image.indexes.count)
-    assert counts[:3] == [SLICE, 2 * SLICE, 3 * SLICE]
-    harness.advance(0.0)
-    for each, topics in ((number, 3 * SLICE), (later, 3)):
-        response = harness.responses[each]
-        assert isinstance(response, CreateTopicsResponse)
-        assert [topic.error_code for topic in response.topics] == [0] * topics
-    assert harness.controller.next_deadline() != harness.now, "nothing is left"
-
-
-def test_who_resigns_refuses_what_is_not_finished() -> None:
-    harness = cluster()
-    number = harness.send(many(2 * SLICE), 7)
-    harness.take(harness.controller.handle(Resigned(1), harness.now))
-    response = harness.responses[number]
-    assert isinstance(response, CreateTopicsResponse)
-    assert {topic.error_code for topic in response.topics} == {E.NOT_CONTROLLER}
-    assert harness.controller.advance(harness.now) == []
-
-
-def test_partitions_that_others_create_between_slices_count() -> None:
-    harness = cluster(ControllerConfig(CLUSTER, max_partitions=2 * SLICE))
-    number = harness.send(many(2 * SLICE), 7)
-    wanted = [CreatePartitionsTopic(name="n0", count=2, assignments=None)]
-    added = harness.exchange(CreatePartitionsRequest(topics=wanted), CreatePartitionsResponse, 3)
-    assert added.results[0].error_code == 0
-    harness.advance(0.0)
-    response = harness.responses[number]
-    assert isinstance(response, CreateTopicsResponse)
-    codes = [topic.error_code for topic in response.topics]
-    assert codes == [0] * SLICE + [E.POLICY_VIOLATION] * SLICE
-
-
-def test_one_request_adds_so_many_partitions() -> None:
-    harness = cluster()
-    create(harness, [1])
-    create(harness, [1], name="u")
-    wanted = [CreatePartitionsTopic(name=name, count=5002, assignments=None) for name in "tu"]
-    body = CreatePartitionsRequest(topics=wanted)
-    response = harness.exchange(body, CreatePartitionsResponse, 3)
-    assert {each.error_code for each in response.results} == {E.POLICY_VIOLATION}
-    body.topics = [wanted[0], wanted[0]]
-    response = harness.exchange(body, CreatePartitionsResponse, 3)
-    assert [each.error_code for each in response.results] == [E.POLICY_VIOLATION, E.INVALID_REQUEST]
-    body.topics = wanted[:1]
-    response = harness.exchange(body, CreatePartitionsResponse, 3)
-    assert [each.error_code for each in response.results] == [0]
-    assert len(harness.controller.image.indexes.replicas) == 5003
 
 
 def test_topics_are_deleted_by_id() -> None:

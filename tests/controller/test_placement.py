@@ -13,7 +13,7 @@ from kafkawire.controller.placement import PlacementError, StripedReplicaPlacer,
 
 
 def placed(brokers: list[UsableBroker], count: int, factor: int, seed: int = 1) -> list[list[int]]:
-    return StripedReplicaPlacer(brokers, Random(seed)).place(count, factor)
+    return list(StripedReplicaPlacer(brokers, Random(seed)).place(count, factor))
 
 
 BROKERS = st.lists(

@@ -189,6 +189,30 @@ def test_a_transaction_is_applied_when_it_ends() -> None:
     assert list(copied.image.topics) == [B]
 
 
+def test_a_transaction_changes_what_its_records_name() -> None:
+    """Also with what the same call applied before; a snapshot in between forgets it."""
+    loader = MetadataLoader()
+    records = [
+        TopicRecord(name="a", topic_id=A),
+        BeginTransactionRecord(name="t"),
+        RemoveTopicRecord(topic_id=A),
+        TopicRecord(name="b", topic_id=B),
+        EndTransactionRecord(),
+    ]
+    delta = loader.apply(records, 0)
+    assert list(delta.topics) == [B]
+    assert delta.deleted_topics == {A: "a"}
+    assert delta.offset == loader.image.offset == 4
+    loader.apply([BeginTransactionRecord(name="t"), RemoveTopicRecord(topic_id=B)], 5)
+    assert list(loader.image.topics) == [B]
+    copied = loader.copy()
+    loader.load_snapshot([TopicRecord(name="c", topic_id=A)], 7)
+    assert list(loader.image.topics) == [A]
+    assert not loader.in_transaction
+    assert copied.apply([EndTransactionRecord()], 7).deleted_topics == {B: "b"}
+    assert not copied.image.topics
+
+
 def test_clearing_the_elr_bumps_no_epoch() -> None:
     loader = loaded(FULL)
     before = loader.image.partition((A, 1))

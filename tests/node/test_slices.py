@@ -1,13 +1,18 @@
-"""Disk work for many partitions is divided: other events are handled in between."""
+"""Work for many partitions is divided: other events are handled in between."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from kafkawire.controller import ControllerConfig
+from kafkawire.controller import state as controller_state
+from kafkawire.metadata import loader, replay
 from kafkawire.node import Node
 from kafkawire.protocol import ErrorCode
+from kafkawire.raft import Timeouts
 from kafkawire.storage import MemoryDisk
 
 from .cluster import Cluster, combined
@@ -71,6 +76,36 @@ def test_creating_many_partitions_leaves_room_for_other_events(counted: Counted)
     cluster.create("many", MANY, 1)
     cluster.wait(lambda: hosts_all(cluster, "many", MANY))
     assert max(counted.by_event) < MOST_FSYNCS
+
+
+def test_no_event_applies_all_records_of_a_large_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller decides on a slice, and it and the broker apply one that is committed."""
+    count = 0
+    most = 0
+
+    def counted(*arguments: Any) -> None:
+        nonlocal count
+        count += 1
+        replay(*arguments)
+
+    run = Node._run
+
+    def counted_run(self: Node, work: Any, now: float) -> Any:
+        nonlocal count, most
+        count = 0
+        try:
+            return run(self, work, now)
+        finally:
+            most = max(most, count)
+
+    for module in (loader, controller_state):
+        monkeypatch.setattr(module, "replay", counted)
+    monkeypatch.setattr(Node, "_run", counted_run)
+    at_once = Timeouts(append_linger=0.0)
+    cluster = Cluster([replace(each, quorum=at_once) for each in combined(1)])
+    slice = ControllerConfig("").slice
+    cluster.create("many", 5 * slice, 1)
+    assert slice <= most <= 3 * slice
 
 
 def test_a_shutdown_closes_logs_in_slices_and_is_clean(counted: Counted) -> None:

@@ -26,11 +26,13 @@ class Refused(Exception):
         self.message = message or error.name
 
 
-def excess_partitions(state: ControllerState, additional: int) -> Refused | None:
+def excess_partitions(
+    state: ControllerState, additional: int, what: str = "partitions"
+) -> Refused | None:
     """Return why one request may not create that many partitions; None if it may."""
     config = state.config
     if additional > config.max_partitions_per_request:
-        reason = "Excessively large number of partitions per request."
+        reason = f"Excessively large number of {what} per request."
     elif state.image.indexes.count + additional > config.max_partitions:
         reason = f"The cluster would have more than {config.max_partitions} partitions."
     else:
@@ -83,8 +85,8 @@ def given(
     return made
 
 
-def placed(state: ControllerState, count: int, factor: int) -> list[PartitionRegistration]:
-    """Make partitions, their replicas placed by racks. Raises Refused."""
+def placed(state: ControllerState, count: int, factor: int) -> Iterator[PartitionRegistration]:
+    """Make partitions, their replicas placed by racks. Raises Refused at once."""
     try:
         replicas = StripedReplicaPlacer(_usable(state), state.rng).place(count, factor)
     except PlacementError as error:
@@ -92,7 +94,7 @@ def placed(state: ControllerState, count: int, factor: int) -> list[PartitionReg
             E.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {factor} time(s): {error}",
         ) from None
-    return [_partition(state, tuple(each)) for each in replicas]
+    return (_partition(state, tuple(each)) for each in replicas)
 
 
 def _usable(state: ControllerState) -> Iterator[UsableBroker]:

@@ -20,6 +20,12 @@ from ..state import ControllerState
 S = BrokerState
 
 
+def note_contact(state: ControllerState, body: BrokerHeartbeatRequest, now: float) -> None:
+    """Renew a session before its heartbeat's turn: while a large request is decided on."""
+    if state.broker(body.broker_id, body.broker_epoch) is not None:
+        state.sessions.touch(body.broker_id, now, body.current_metadata_offset)
+
+
 def heartbeat(
     state: ControllerState, body: BrokerHeartbeatRequest, _version: int, now: float
 ) -> BrokerHeartbeatResponse:

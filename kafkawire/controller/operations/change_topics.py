@@ -5,6 +5,8 @@ Law: partitions are numbered without gaps; a topic is deleted with its partition
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+
 from ...messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from ...messages.create_partitions_response import (
     CreatePartitionsResponse,
@@ -14,7 +16,7 @@ from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from ...messages.remove_topic_record import RemoveTopicRecord
 from ...metadata import PartitionRegistration, TopicImage
-from ...primitives import ZERO_UUID
+from ...primitives import ZERO_UUID, Message
 from ...protocol import ErrorCode
 from ..state import ControllerState
 from .assignments import Refused, excess_partitions, given, placed
@@ -26,11 +28,13 @@ TOPICS_FROM = 6
 
 def create_partitions(
     state: ControllerState, body: CreatePartitionsRequest, _version: int, _now: float
-) -> CreatePartitionsResponse:
-    """Add partitions to each topic, up to the requested count."""
+) -> Generator[None, None, CreatePartitionsResponse]:
+    """Add partitions to each topic, up to the requested count: to all that are valid, at once."""
     results = []
     seen: set[str] = set()
-    excess = excess_partitions(state, sum(_additional(state, each) for each in body.topics))
+    records: list[Message] = []
+    additional = sum(_additional(state, each) for each in body.topics)
+    excess = excess_partitions(state, additional, "additional partitions")
     for each in body.topics:
         error, message = E.NONE, None
         try:
@@ -39,12 +43,18 @@ def create_partitions(
             seen.add(each.name)
             if excess is not None:
                 raise excess
-            _grow(state, each, body.validate_only)
+            topic = _growing(state, each)
+            added = yield from _new_partitions(state, topic, each)
+            first = len(topic.partitions)
+            records += [one.record(topic.topic_id, at) for at, one in enumerate(added, first)]
         except Refused as refused:
             error, message = refused.error, refused.message
         results.append(
             CreatePartitionsTopicResult(name=each.name, error_code=error, error_message=message)
         )
+        yield
+    if not body.validate_only:
+        yield from state.write_together("CreatePartitions", records, len(records))
     return CreatePartitionsResponse(results=results)
 
 
@@ -53,7 +63,8 @@ def _additional(state: ControllerState, wanted: CreatePartitionsTopic) -> int:
     return 0 if topic is None else max(0, wanted.count - len(topic.partitions))
 
 
-def _grow(state: ControllerState, wanted: CreatePartitionsTopic, validate_only: bool) -> None:
+def _growing(state: ControllerState, wanted: CreatePartitionsTopic) -> TopicImage:
+    """Find a topic that may have so many partitions. Raises Refused."""
     topic = state.image.topic(wanted.name)
     if topic is None:
         raise Refused(
@@ -68,31 +79,34 @@ def _grow(state: ControllerState, wanted: CreatePartitionsTopic, validate_only: 
             f"The topic {topic.name} currently has {existing} partition(s); {wanted.count} would "
             "not be an increase.",
         )
-    made = _new_partitions(state, topic, wanted)
-    if validate_only:
-        return
-    for index, partition in enumerate(made, existing):
-        state.write(partition.record(topic.topic_id, index))
+    return topic
 
 
 def _new_partitions(
     state: ControllerState, topic: TopicImage, wanted: CreatePartitionsTopic
-) -> list[PartitionRegistration]:
+) -> Generator[None, None, list[PartitionRegistration]]:
     existing = len(topic.partitions)
     additional = wanted.count - existing
     factor = len(next(iter(topic.partitions.values())).replicas)
+    partitions: Iterable[PartitionRegistration]
     if wanted.assignments is None:
-        return placed(state, additional, factor)
-    if len(wanted.assignments) != additional:
+        partitions = placed(state, additional, factor)
+    elif len(wanted.assignments) != additional:
         raise Refused(
             E.INVALID_REPLICA_ASSIGNMENT,
             f"Attempted to add {additional} additional partition(s), but only "
             f"{len(wanted.assignments)} assignment(s) were specified.",
         )
-    return [
-        given(state, each.broker_ids, factor, index)
-        for index, each in enumerate(wanted.assignments, existing)
-    ]
+    else:
+        partitions = (
+            given(state, each.broker_ids, factor, index)
+            for index, each in enumerate(wanted.assignments, existing)
+        )
+    added = []
+    for each in partitions:
+        added.append(each)
+        yield
+    return added
 
 
 def delete_topics(

@@ -1,14 +1,15 @@
 """CreateTopics: by count, by explicit assignment, or validated only.
 
-Law: a topic is created whole or not at all; two topics never have names that one metric could mean
-(`a.b` and `a_b`). Many topics are created in slices: other requests are decided on in between.
+Law: the topics of a request are created whole and together, or not at all; two topics never have
+names that one metric could mean (`a.b` and `a_b`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping
-from typing import Final
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar
 
 from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType, config_error
 from ...configs.topic_names import normalised, topic_name_error
@@ -21,48 +22,92 @@ from ...messages.create_topics_response import (
 )
 from ...messages.topic_record import TopicRecord
 from ...metadata import PartitionRegistration
+from ...primitives import ZERO_UUID, Message
 from ...protocol import ErrorCode
 from ..state import ControllerState
 from .assignments import Refused, excess_partitions, given, placed
 
 E = ErrorCode
+T = TypeVar("T")
+Work = Generator[None, None, T]
 DEFAULT: Final = -1
-SLICE: Final = 256
-"""Partitions that are created before other requests are decided on; a topic may have more."""
+EXCESS_RECORDS: Final = "Unable to perform excessively large batch operation."
 Shown = dict[str, CreatableTopicConfigs]
 """The effective configs of a topic by name, in order."""
 
 
+class _NewTopic(NamedTuple):
+    """A topic that is to be created."""
+
+    name: str
+    topic_id: bytes
+    configs: Mapping[str, str]
+    partitions: Sequence[PartitionRegistration]
+
+    def __len__(self) -> int:
+        """Return the number of its records."""
+        return 1 + len(self.configs) + len(self.partitions)
+
+    def records(self) -> Iterator[Message]:
+        """Iterate over its records."""
+        yield TopicRecord(name=self.name, topic_id=self.topic_id)
+        for name, value in self.configs.items():
+            yield ConfigRecord(
+                resource_type=ResourceType.TOPIC.value,
+                resource_name=self.name,
+                name=name,
+                value=value,
+            )
+        for index, partition in enumerate(self.partitions):
+            yield partition.record(self.topic_id, index)
+
+
 def create_topics(
     state: ControllerState, body: CreateTopicsRequest, _version: int, _now: float
-) -> Generator[None, None, CreateTopicsResponse]:
-    """Create each topic, or only validate it; yield after each slice of partitions."""
+) -> Work[CreateTopicsResponse]:
+    """Create the topics that are valid, all of them at once, or only validate them."""
     times = Counter(each.name for each in body.topics)
-    left = sum(_count(state, each) for each in body.topics)
-    excess = excess_partitions(state, left)
+    excess = excess_partitions(state, sum(_count(state, each) for each in body.topics))
     defaults = _defaults(state)
-    room = SLICE
     results = {}
+    topics: list[_NewTopic] = []
+    names: dict[str, str] = {}
+    records = 0
     for topic in body.topics:
-        if room <= 0:
-            yield
-            room = SLICE
-            excess = excess or excess_partitions(state, left)
-            defaults = _defaults(state)
-        count = _count(state, topic)
-        left -= count
-        room -= max(1, count)
         try:
             if times[topic.name] > 1:
                 raise Refused(E.INVALID_REQUEST, f"Duplicate topic name: {topic.name}")
             if excess is not None:
                 raise excess
-            results[topic.name] = _create(state, topic, body.validate_only, defaults)
+            _check_name(state, topic.name, names)
+            new = yield from _new_topic(state, topic)
+            records += len(new)
+            if records > state.config.max_records_per_request:
+                return _all_refused(body)
+            topics.append(new)
+            names[normalised(topic.name)] = topic.name
+            results[topic.name] = _result(new, body.validate_only, defaults)
         except Refused as error:
             results[topic.name] = CreatableTopicResult(
                 name=topic.name, error_code=error.error, error_message=error.message
             )
+        yield
+    if not body.validate_only:
+        all_records = chain.from_iterable(each.records() for each in topics)
+        yield from state.write_together("CreateTopics", all_records, records)
     return CreateTopicsResponse(topics=list(results.values()))
+
+
+def _all_refused(body: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Refuse a request that would write more records than one may."""
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(
+                name=name, error_code=E.POLICY_VIOLATION, error_message=EXCESS_RECORDS
+            )
+            for name in dict.fromkeys(each.name for each in body.topics)
+        ]
+    )
 
 
 def _count(state: ControllerState, topic: CreatableTopic) -> int:
@@ -73,44 +118,33 @@ def _count(state: ControllerState, topic: CreatableTopic) -> int:
     return max(0, topic.num_partitions)
 
 
-def _create(
-    state: ControllerState, topic: CreatableTopic, validate_only: bool, defaults: Shown
-) -> CreatableTopicResult:
-    _check_name(state, topic.name)
+def _new_topic(state: ControllerState, topic: CreatableTopic) -> Work[_NewTopic]:
+    """Validate a topic and place its partitions. Raises Refused."""
     configs = _configs(topic)
-    partitions = _partitions(state, topic)
-    result = CreatableTopicResult(
+    partitions = yield from _partitions(state, topic)
+    return _NewTopic(topic.name, state.new_uuid(), configs, partitions)
+
+
+def _result(topic: _NewTopic, validate_only: bool, defaults: Shown) -> CreatableTopicResult:
+    return CreatableTopicResult(
         name=topic.name,
+        topic_id=ZERO_UUID if validate_only else topic.topic_id,
         error_message=None,
-        num_partitions=len(partitions),
-        replication_factor=len(partitions[0].replicas),
-        configs=list((defaults | _own(configs)).values()),
+        num_partitions=len(topic.partitions),
+        replication_factor=len(topic.partitions[0].replicas),
+        configs=list((defaults | _own(topic.configs)).values()),
     )
-    if validate_only:
-        return result
-    result.topic_id = state.new_uuid()
-    state.write(TopicRecord(name=topic.name, topic_id=result.topic_id))
-    for name, value in configs.items():
-        state.write(
-            ConfigRecord(
-                resource_type=ResourceType.TOPIC.value,
-                resource_name=topic.name,
-                name=name,
-                value=value,
-            )
-        )
-    for index, partition in enumerate(partitions):
-        state.write(partition.record(result.topic_id, index))
-    return result
 
 
-def _check_name(state: ControllerState, name: str) -> None:
+def _check_name(state: ControllerState, name: str, others: Mapping[str, str]) -> None:
+    """Check a name. others: those of the request, as metrics have them. Raises Refused."""
     reason = topic_name_error(name)
     if reason is not None:
         raise Refused(E.INVALID_TOPIC_EXCEPTION, reason)
     if name in state.image.topic_ids:
         raise Refused(E.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-    colliding = next(iter(state.image.colliding.get(normalised(name), ())), None)
+    metric = normalised(name)
+    colliding = next(iter(state.image.colliding.get(metric, ())), others.get(metric))
     if colliding is not None:
         raise Refused(
             E.INVALID_TOPIC_EXCEPTION,
@@ -156,9 +190,9 @@ def _config(name: str, value: str, source: ConfigSource) -> CreatableTopicConfig
     )
 
 
-def _partitions(state: ControllerState, topic: CreatableTopic) -> list[PartitionRegistration]:
+def _partitions(state: ControllerState, topic: CreatableTopic) -> Work[list[PartitionRegistration]]:
     if topic.assignments:
-        return _manual(state, topic)
+        return (yield from _manual(state, topic))
     factor, count = topic.replication_factor, topic.num_partitions
     if factor < DEFAULT or factor == 0:
         raise Refused(
@@ -171,10 +205,14 @@ def _partitions(state: ControllerState, topic: CreatableTopic) -> list[Partition
         )
     if factor == DEFAULT:
         factor = int(state.broker_value("default.replication.factor"))
-    return placed(state, _count(state, topic), factor)
+    partitions = []
+    for each in placed(state, _count(state, topic), factor):
+        partitions.append(each)
+        yield
+    return partitions
 
 
-def _manual(state: ControllerState, topic: CreatableTopic) -> list[PartitionRegistration]:
+def _manual(state: ControllerState, topic: CreatableTopic) -> Work[list[PartitionRegistration]]:
     for value, name in (
         (topic.replication_factor, "replication factor"),
         (topic.num_partitions, "numPartitions"),
@@ -194,6 +232,7 @@ def _manual(state: ControllerState, topic: CreatableTopic) -> list[PartitionRegi
             )
         made[each.partition_index] = given(state, each.broker_ids, factor, each.partition_index)
         factor = len(each.broker_ids)
+        yield
     if set(made) != set(range(len(made))):
         raise Refused(
             E.INVALID_REPLICA_ASSIGNMENT,

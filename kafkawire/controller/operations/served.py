@@ -44,9 +44,9 @@ from .replica_directories import assign_replicas_to_dirs
 from .scram_credentials import alter_scram_credentials
 from .update_features import update_features
 
-Slices = Generator[None, None, Message]
-"""An operation that yields where other requests may be decided on; it returns the response."""
-Operation = Callable[[ControllerState, Any, int, float], Message | Slices]
+Work = Generator[None, None, Message]
+"""An operation that yields where other events may be handled; it returns the response."""
+Operation = Callable[[ControllerState, Any, int, float], Message | Work]
 WRITES: Final[Mapping[type[Message], Operation]] = {
     AllocateProducerIdsRequest: allocate,
     AlterClientQuotasRequest: alter_client_quotas,
