@@ -19,7 +19,7 @@ from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
 from ..metadata.versions import EPOCH_BUMP_UNTIL
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
-from ..storage import MemoryDisk
+from ..storage import MemoryDisk, SharedBytes
 from .config import ProcessRole
 from .local_cluster import CONTROLLER_ID
 from .local_node import LocalNode
@@ -85,8 +85,9 @@ class InMemory:
             )
         )
         racks = {each.node_id: each.rack for each in self.brokers}
+        shared = SharedBytes() if len(self.brokers) > 1 else None
         return [
-            self._node(voters, node_id, [*each.values()], racks.get(node_id))
+            self._node(voters, node_id, [*each.values()], racks.get(node_id), shared)
             for node_id, each in addresses.items()
         ]
 
@@ -101,7 +102,12 @@ class InMemory:
         return addresses | outside | clients
 
     def _node(
-        self, voters: VoterSet, node_id: int, listeners: list[Endpoint], rack: str | None
+        self,
+        voters: VoterSet,
+        node_id: int,
+        listeners: list[Endpoint],
+        rack: str | None,
+        shared: SharedBytes | None,
     ) -> LocalNode:
         properties = {**self.properties, **({"broker.rack": rack} if rack else {})}
         roles = {
@@ -127,7 +133,7 @@ class InMemory:
         return LocalNode(
             config,
             {
-                name: deepcopy(earlier[name]) if name in earlier else MemoryDisk()
+                name: deepcopy(earlier[name]) if name in earlier else MemoryDisk(shared=shared)
                 for name in self.directories
             },
         )

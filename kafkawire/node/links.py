@@ -127,9 +127,11 @@ class Links:
         link = self._links[effect.connection]
         match effect:
             case Reply():
-                event = transport.BytesReceived(link.connection, effect.data)
-                self._queue.append((link.client, event))
-                self._observe(LinkCarried(link.number, False, event.data))
+                for buffer in effect.buffers:
+                    event = transport.BytesReceived(link.connection, buffer)
+                    self._queue.append((link.client, event))
+                if self._observed:
+                    self._observe(LinkCarried(link.number, False, effect.data))
             case AwaitDrain():
                 self._queue.append((link.server, Drained(link.number)))
             case Close():

@@ -12,7 +12,7 @@ from .config import LogConfig, LogManagerConfig
 from .directory_logs import Damaged, Recovered
 from .disks.disk import Disk
 from .disks.files import FileDisk
-from .disks.memory import MemoryDisk
+from .disks.memory import MemoryDisk, SharedBytes
 from .epochs import EpochEnd
 from .errors import (
     AppendRejected,
@@ -58,6 +58,7 @@ __all__ = [
     "MemoryDisk",
     "MetaProperties",
     "OffsetOutOfRange",
+    "SharedBytes",
     "Recovered",
     "StorageError",
     "Stray",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import random
 from pathlib import Path
@@ -10,7 +11,16 @@ import pytest
 
 from kafkawire.storage.disks.disk import Disk, delete_tree, read_whole, replace
 from kafkawire.storage.disks.files import FileDisk
-from kafkawire.storage.disks.memory import ALL, NONE, PREFIX, ZEROS, MemoryDisk
+from kafkawire.storage.disks.memory import (
+    ALL,
+    BUFFER,
+    NONE,
+    PREFIX,
+    SHARED_FROM,
+    ZEROS,
+    MemoryDisk,
+    SharedBytes,
+)
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -32,6 +42,53 @@ def test_files_grow_and_are_cut(disk: Disk) -> None:
     disk.append("a", b"x")
     assert read_whole(disk, "a") == b"12x"
     assert disk.modified_ms("a") >= 0
+
+
+SIZES = (1, 7, SHARED_FROM - 1, SHARED_FROM, SHARED_FROM + 1, BUFFER)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_file_has_what_was_appended_and_not_cut(seed: int) -> None:
+    """Of small and large appends, alike and not, on two disks that share bytes."""
+    rng = random.Random(seed)
+    shared = SharedBytes()
+    disks = [MemoryDisk(shared=shared), MemoryDisk(shared=shared)]
+    expected = [b"", b""]
+    for disk in disks:
+        disk.append("a", b"")
+    for _ in range(40):
+        at = rng.randrange(2)
+        disk = disks[at]
+        if rng.random() < 0.7:
+            data = bytes([rng.randrange(3)]) * rng.choice(SIZES)
+            disk.append("a", data)
+            expected[at] += data
+        else:
+            size = rng.randrange(len(expected[at]) + 2)
+            disk.truncate("a", size)
+            expected[at] = expected[at][:size]
+        start = rng.randrange(len(expected[at]) + 2)
+        size = rng.choice((1, SHARED_FROM, 3 * BUFFER))
+        assert disk.read("a", start, size) == expected[at][start : start + size]
+        assert disk.size("a") == disk.used == len(expected[at])
+    assert [read_whole(disk, "a") for disk in disks] == expected
+
+
+def test_equal_bytes_are_on_two_disks_once_and_gone_with_both() -> None:
+    shared = SharedBytes()
+    disks = [MemoryDisk(shared=shared), MemoryDisk(shared=shared)]
+    for disk in disks:
+        disk.append("a", bytes(SHARED_FROM))
+    one, other = (read_whole(disk, "a") for disk in disks)
+    assert one is other
+    copied = copy.deepcopy(disks[0])
+    copied.append("b", bytes(SHARED_FROM))
+    assert read_whole(copied, "b") is one
+    for disk in (*disks, copied):
+        disk.truncate("a", 1)
+    copied.truncate("b", 1)
+    disks[0].append("a", bytes(SHARED_FROM))
+    assert disks[0].read("a", 1, SHARED_FROM) is not one
 
 
 def test_names(disk: Disk) -> None:

@@ -2,15 +2,19 @@
 
 Law: a crash keeps what was made durable. Of the rest it keeps, by the random function: of a file's
 bytes all, none, a prefix, or a prefix and zeros; of the changes of names in a directory a prefix.
+Batches are kept as they were appended, and once for all disks that share bytes.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, final
+from weakref import WeakValueDictionary
 
+from ...records.batch import HEADER_BYTES
 from .disk import DiskUsage, parent
 
 Choose = Callable[[int], int]
@@ -26,31 +30,111 @@ NONE, ALL, PREFIX, ZEROS = range(4)
 LOSSES: Final = 4
 
 
+SHARED_FROM: Final = 1024
+"""The size from which on what is appended is kept as it is; less is copied into one buffer."""
+BUFFER: Final = 1 << 16
+"""The size of such a buffer at most, but for the last append."""
+KEY: Final = HEADER_BYTES
+"""Bytes by which equal appends are found: of a batch, its header."""
+
+
+@final
+class _Chunk:
+    """Bytes of files. Those that are kept as they are never change: several files may have them."""
+
+    __slots__ = ("__weakref__", "data")
+
+    def __init__(self, data: bytes | bytearray) -> None:
+        self.data = data
+
+
+@final
+class SharedBytes:
+    """What several disks in one process have alike: the batches of a leader and its followers."""
+
+    def __init__(self) -> None:
+        self._chunks: WeakValueDictionary[bytes, _Chunk] = WeakValueDictionary()
+
+    def __deepcopy__(self, _memo: object) -> SharedBytes:
+        return self
+
+    def chunk(self, data: bytes) -> _Chunk:
+        """Return a chunk with these bytes that a file has already, or a new one."""
+        key = data[:KEY]
+        chunk = self._chunks.get(key)
+        if chunk is None or chunk.data != data:
+            chunk = self._chunks[key] = _Chunk(data)
+        return chunk
+
+
 @final
 class _File:
     """A file. synced: bytes that are durable; before: the durable content before a truncation."""
 
     def __init__(self) -> None:
-        self.data = bytearray()
+        self.size = 0
         self.synced = 0
         self.before: bytes | None = None
         self.modified_ms = 0
+        self._chunks: list[_Chunk] = []
+        self._starts: list[int] = []
+
+    def append(self, data: bytes, shared: SharedBytes | None) -> None:
+        if len(data) >= SHARED_FROM:
+            self._add(_Chunk(data) if shared is None else shared.chunk(data))
+            return
+        last = self._chunks[-1].data if self._chunks else None
+        if isinstance(last, bytearray) and len(last) < BUFFER:
+            last += data
+            self.size += len(data)
+        elif data:
+            self._add(_Chunk(bytearray(data)))
+
+    def _add(self, chunk: _Chunk) -> None:
+        self._starts.append(self.size)
+        self._chunks.append(chunk)
+        self.size += len(chunk.data)
+
+    def read(self, position: int, end: int) -> bytes:
+        """Read bytes; those of one append as they are kept, without a copy."""
+        end = min(end, self.size)
+        parts: list[bytes | bytearray | memoryview] = []
+        at = bisect_right(self._starts, position) - 1
+        while position < end:
+            start, data = self._starts[at], self._chunks[at].data
+            stop = min(end, start + len(data))
+            if (position, stop) == (start, start + len(data)):
+                parts.append(data)
+            else:
+                parts.append(memoryview(data)[position - start : stop - start])
+            position, at = stop, at + 1
+        if len(parts) == 1 and isinstance(parts[0], bytes):
+            return parts[0]
+        return b"".join(parts)
+
+    def truncate(self, size: int) -> None:
+        while self._starts and self._starts[-1] >= size:
+            del self._starts[-1], self._chunks[-1]
+        if self._starts and self.size > size:
+            self._chunks[-1] = _Chunk(self._chunks[-1].data[: size - self._starts[-1]])
+        self.size = min(self.size, size)
 
     def crashed(self, choose: Choose) -> None:
         if self.before is not None and choose(2) == 0:
-            self.data = bytearray(self.before)
+            self.truncate(0)
+            self.append(self.before, None)
         else:
-            size = len(self.data)
+            size = self.size
             loss = choose(LOSSES)
             if size > self.synced and loss != ALL:
                 kept = self.synced if loss == NONE else self.synced + choose(size - self.synced)
-                del self.data[kept:]
+                self.truncate(kept)
                 if loss == ZEROS:
-                    self.data.extend(bytes(size - kept))
+                    self.append(bytes(size - kept), None)
         self.sync()
 
     def sync(self) -> None:
-        self.synced = len(self.data)
+        self.synced = self.size
         self.before = None
 
 
@@ -96,16 +180,21 @@ class MemoryDisk:
 
     capacity: how many bytes files may have together; then appends write what fits, and fail with
         ENOSPC. fault: may fail or slow down any operation; `elapsed_s` is the sum of its delays.
-    wall_ms: the clock of the times at which files change.
+    wall_ms: the clock of the times at which files change. shared: with disks in the same process.
     """
 
     def __init__(
-        self, *, capacity: int | None = None, wall_ms: Callable[[], int] = lambda: 0
+        self,
+        *,
+        capacity: int | None = None,
+        wall_ms: Callable[[], int] = lambda: 0,
+        shared: SharedBytes | None = None,
     ) -> None:
         self.capacity = capacity
         self.fault: Fault | None = None
         self.elapsed_s = 0.0
         self._wall_ms = wall_ms
+        self._shared = shared
         self._most_used = 0
         """At least `used`: counted again only when it reaches the capacity."""
         self._root = _Directory()
@@ -117,7 +206,7 @@ class MemoryDisk:
     @property
     def used(self) -> int:
         """The bytes of all files."""
-        return sum(len(each.data) for each in _files(self._root))
+        return sum(each.size for each in _files(self._root))
 
     def append(self, path: str, data: bytes) -> None:
         self._before("append", path)
@@ -133,22 +222,22 @@ class MemoryDisk:
             free = max(0, self.capacity - self.used)
             self._most_used = self.used + min(len(data), free)
             if len(data) > free:
-                file.data += data[:free]
+                file.append(data[:free], None)
                 raise _error(errno.ENOSPC, path)
-        file.data += data
+        file.append(data, self._shared)
 
     def read(self, path: str, position: int, size: int) -> bytes:
         self._before("read", path)
-        return bytes(memoryview(self._file(path).data)[position : position + size])
+        return self._file(path).read(position, position + size)
 
     def truncate(self, path: str, size: int) -> None:
         self._before("truncate", path)
         file = self._file(path)
         if size < file.synced:
             if file.before is None:
-                file.before = bytes(file.data[: file.synced])
+                file.before = file.read(0, file.synced)
             file.synced = size
-        del file.data[size:]
+        file.truncate(size)
         file.modified_ms = self._wall_ms()
 
     def fsync(self, path: str) -> None:
@@ -161,7 +250,7 @@ class MemoryDisk:
 
     def size(self, path: str) -> int:
         self._before("size", path)
-        return len(self._file(path).data)
+        return self._file(path).size
 
     def modified_ms(self, path: str) -> int:
         return self._file(path).modified_ms
