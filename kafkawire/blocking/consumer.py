@@ -59,6 +59,7 @@ class Consumer(BlockingClient[asynchronous.Consumer]):
     resume = in_loop(asynchronous.Consumer.resume)
     assignment = in_loop(asynchronous.Consumer.assignment)
     subscription = in_loop(asynchronous.Consumer.subscription)
+    group_metadata = in_loop(asynchronous.Consumer.group_metadata)
     paused = in_loop(asynchronous.Consumer.paused)
     high_watermark = in_loop(asynchronous.Consumer.high_watermark)
     known_position = in_loop(asynchronous.Consumer.known_position)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, contextmanager
 
 from ..net import producer as asynchronous
 from ..net.producer import RecordMetadata
@@ -44,6 +46,27 @@ class Producer(BlockingClient[asynchronous.Producer]):
 
     deliver = waiting(asynchronous.Producer.deliver)
     flush = waiting(asynchronous.Producer.flush)
+    init_transactions = waiting(asynchronous.Producer.init_transactions)
+    begin = waiting(asynchronous.Producer.begin)
+    send_offsets = waiting(asynchronous.Producer.send_offsets)
+    commit = waiting(asynchronous.Producer.commit)
+    abort = waiting(asynchronous.Producer.abort)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a transaction, and commit it at the end of the block.
+
+        An exception in the block, or one that says that the commit has to be aborted, aborts it and
+        is raised.
+        """
+        transaction = self._client.transaction()
+        self._run(_enter(transaction))
+        try:
+            yield
+        except BaseException as error:
+            self._run(_leave(transaction, error))
+            raise
+        self._run(_leave(transaction, None))
 
     def close(self, timeout_s: float | None = None) -> None:
         """Deliver all accepted records, then close.
@@ -52,3 +75,14 @@ class Producer(BlockingClient[asynchronous.Producer]):
         most delivery.timeout.ms.
         """
         self._close(self._client.close(timeout_s))
+
+
+async def _enter(transaction: AbstractAsyncContextManager[None]) -> None:
+    await transaction.__aenter__()
+
+
+async def _leave(
+    transaction: AbstractAsyncContextManager[None], error: BaseException | None
+) -> None:
+    kind, trace = (None, None) if error is None else (type(error), error.__traceback__)
+    await transaction.__aexit__(kind, error, trace)

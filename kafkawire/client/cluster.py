@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ..protocol.error_code import ErrorCode
 
@@ -49,6 +49,13 @@ class Topic:
     error: int = ErrorCode.NONE
 
 
+class FinalizedFeatures(NamedTuple):
+    """The finalized features of a cluster: the larger the epoch, the newer; -1: unknown."""
+
+    epoch: int = -1
+    levels: Mapping[str, int] = {}
+
+
 class ClusterView(Protocol):
     """The current cluster metadata, read-only."""
 
@@ -65,6 +72,11 @@ class ClusterView(Protocol):
 
     @property
     def cluster_id(self) -> str | None: ...
+
+    @property
+    def finalized_features(self) -> Mapping[str, int]:
+        """The cluster's finalized features and their levels (KIP-584); empty for old brokers."""
+        ...
 
     @property
     def last_error(self) -> str:

@@ -7,6 +7,11 @@ Law: as in `kafkawire.errors`: attributes for programs, a text for people, and t
         |-- ConfigurationError(key, reason)    an unknown key or invalid value
         |-- BrokerError(code, detail)          a broker responded with an error code
         |-- RequestFailed(reason, detail)      no response
+        |-- TransactionError(code, detail)
+        |   |-- TransactionAbortable           abort the transaction, then try again in a new one
+        |   |-- TransactionAborted             the record or call was part of an aborted transaction
+        |   `-- TransactionFatal               the producer can only be closed
+        |       `-- ProducerFenced             another producer has the transactional id
         |-- ClientFailed(detail)               an error inside the client itself: it is closed
         `-- ClientClosed(what)                 the client is closed
             `-- AlreadyStarted(what)           the client was started before
@@ -70,6 +75,34 @@ class RequestFailed(ClientError):
     @property
     def retriable(self) -> bool:
         return self.reason in RETRIABLE
+
+
+class TransactionError(ClientError):
+    """A transaction failed; code: the broker's error, NONE if the broker reported none."""
+
+    def __init__(self, code: ErrorCode, detail: str = "") -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return ": ".join([self.code.name] * (self.code is not ErrorCode.NONE) + [self.detail])
+
+
+class TransactionAbortable(TransactionError):
+    """The transaction cannot be committed: abort it; the next one may succeed (KIP-1050)."""
+
+
+class TransactionAborted(TransactionError):
+    """The transaction was aborted before the record was sent, or the call was complete."""
+
+
+class TransactionFatal(TransactionError):
+    """The producer can have no more transactions: close it."""
+
+
+class ProducerFenced(TransactionFatal):
+    """A newer producer has the transactional id, or the transaction exceeded its timeout."""
 
 
 class ClientFailed(ClientError):

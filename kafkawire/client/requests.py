@@ -171,6 +171,7 @@ class Reason(Enum):
     AUTHENTICATION_FAILED = "authentication failed"
     INVALID_REQUEST = "invalid request"
     INVALID_RESPONSE = "invalid response"
+    ABORTED = "the transaction was aborted"
     CLOSED = "the client is closed"
 
 

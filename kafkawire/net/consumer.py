@@ -38,6 +38,7 @@ from ..client.consumer.checking import (
 )
 from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.failures import ClientClosed
+from ..client.group_metadata import ConsumerGroupMetadata
 from ..errors import LocalProtocolError
 from .consumer_session import POLL_INTERVAL_S, ConsumerSession, RebalanceListener
 
@@ -112,6 +113,13 @@ class Consumer(ConsumerSession):
         """The subscribed topics; of a pattern, those that match."""
         machine = self._running()[1]
         return machine.subscription.topics if machine.subscription.in_group else frozenset()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The member as it is in its group now, for `Producer.send_offsets` (KIP-447).
+
+        Raises LocalProtocolError without a group.id.
+        """
+        return self._running()[1].group_metadata
 
     def paused(self) -> frozenset[TopicPartition]:
         """The partitions that are paused."""

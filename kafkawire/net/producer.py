@@ -37,17 +37,19 @@ from ..client.producer import (
     Flushed,
     ProducerClosed,
     Send,
+    TransactionDone,
+    TransactionFailed,
     producer_settings,
 )
 from ..client.producer import Producer as ProducerMachine
 from ..client.producer.checking import checked
-from ..client.producer.events import UserEffect, UserEvent
+from ..client.producer.events import UserEffect
 from ..client.producer.record_failures import raised
 from ..records import Headers
-from .driver import Driver, DriverFailed
+from .driver import DriverFailed
 from .loop_iteration import LoopIteration
 from .open_client import open_client
-from .scoped import Scoped
+from .transactions import TransactionCalls
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1
@@ -70,18 +72,17 @@ _Token: TypeAlias = asyncio.Future[RecordMetadata]
 """The machine's token of a record: the future of its result."""
 
 
-class Producer(Scoped):
-    """Sends records. Configured under Kafka's names; `PRODUCER_KEYS` has all keys.
+class Producer(TransactionCalls):
+    """Sends records, in transactions if it has a `transactional.id`.
+
+    Configured under Kafka's names; `PRODUCER_KEYS` has all keys.
 
     Raises ConfigurationError for an unknown key or an invalid value.
     """
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(PRODUCER_KEYS, config)
-        self._settings = producer_settings(self._values)
-        self._driver: Driver[UserEvent, UserEffect] | None = None
-        self._machine: ProducerMachine | None = None
-        self._tokens = count()
+        super().__init__(producer_settings(self._values))
         self._last_batch_number = -1
         self._iteration = LoopIteration()
         self._blocked: dict[Hashable, asyncio.Future[None]] = {}
@@ -117,8 +118,8 @@ class Producer(Scoped):
         bytes, a list as a tuple; they are copied before this returns or waits.
 
         The future raises BrokerError or RequestFailed; `send` itself raises ClientClosed, and
-        InvalidValue or OutOfRange for an argument of a wrong type or out of range: then nothing
-        was queued.
+        InvalidValue or OutOfRange for an argument of a wrong type or out of range, and, with
+        `transactional.id`, LocalProtocolError outside of a transaction: then nothing was queued.
         """
         driver, machine = self._driver, self._machine
         if driver is None or machine is None:
@@ -203,11 +204,6 @@ class Producer(Scoped):
         self._machine = ProducerMachine(self._settings, view, rng=random.random)
         return {"producer": self._machine}
 
-    def _running(self) -> tuple[Driver[UserEvent, UserEffect], ProducerMachine]:
-        if self._driver is None or self._machine is None:
-            raise ClientClosed("the producer")
-        return self._driver, self._machine
-
     async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
         """Wait until a blocked record is appended to a batch or has failed."""
         try:
@@ -223,9 +219,8 @@ class Producer(Scoped):
             case Delivered():
                 self._delivered(effect)
                 self._iteration.on_result()
-            case Failed(tokens=tokens, failure=failure):
-                for future in self._pending(tokens):
-                    future.set_exception(raised(failure))
+            case Failed():
+                self._failed(effect)
                 self._iteration.on_result()
             case Blocked(token=token):
                 self._blocked[token] = asyncio.get_running_loop().create_future()
@@ -235,6 +230,8 @@ class Producer(Scoped):
                 _complete(self._flushes.get(token))
             case ProducerClosed():
                 _complete(self._done)
+            case TransactionDone() | TransactionFailed():
+                self._on_transaction(effect)
             case DriverFailed(error=error):
                 self._client_failed(error)
             case _:
@@ -245,9 +242,9 @@ class Producer(Scoped):
         machine, self._machine = self._machine, None
         for future in self._pending([] if machine is None else list(machine.outstanding())):
             future.set_exception(error)
-        for flush in self._flushes.values():
-            if not flush.done():
-                flush.set_exception(error)
+        for waiting in (*self._flushes.values(), *self._calls.values()):
+            if not waiting.done():
+                waiting.set_exception(error)
         _complete(self._done)
 
     def _pending(self, tokens: list[Hashable]) -> list[asyncio.Future[RecordMetadata]]:
@@ -266,6 +263,12 @@ class Producer(Scoped):
         for future, result in zip(cast(list[_Token], effect.tokens), results, strict=False):
             if not future.done():
                 future.set_result(result)
+
+    def _failed(self, effect: Failed) -> None:
+        for future in self._pending(effect.tokens):
+            future.set_exception(raised(effect.failure))
+            if self._settings.transactional_id is not None:
+                future.exception()  # the commit raises: the user need not look
 
     def _placed(self, token: Hashable) -> None:
         _complete(self._blocked.pop(token, None))

@@ -73,6 +73,31 @@ def test_produce_and_consume(here: dict[str, str]) -> None:
             admin.create_topic("more")
 
 
+def abort(producer: Producer) -> None:
+    with producer.transaction():
+        producer.send("orders", b"aborted")
+        raise ZeroDivisionError
+
+
+def test_transactions(here: dict[str, str]) -> None:
+    reading = {"isolation.level": "read_committed", "auto.offset.reset": "earliest"}
+    with (
+        Producer({**here, "transactional.id": "t"}) as producer,
+        Consumer({**here, **reading, "group.id": "g"}) as consumer,
+    ):
+        consumer.subscribe(["orders"])
+        with producer.transaction():
+            producer.send("orders", b"committed")
+        with pytest.raises(ZeroDivisionError):
+            abort(producer)
+        with producer.transaction():
+            assert [record.value for record in consumer.poll(30)] == [b"committed"]
+            producer.send_offsets({ORDERS: 1}, consumer.group_metadata())
+            producer.send("orders", b"last")
+        assert consumer.committed(ORDERS) == {ORDERS: OffsetAndMetadata(1)}
+        assert [record.value for record in consumer.poll(30)] == [b"last"]
+
+
 class Listener:
     """Commits when partitions are revoked. calls: what was called."""
 

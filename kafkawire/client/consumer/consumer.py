@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
 from ..cluster import ClusterView
+from ..group_metadata import ConsumerGroupMetadata
 from ..network.backoff import Rng
 from ..requests import ClusterFailed, MetadataChanged, NoResponse, ResponseReceived
 from . import events
@@ -129,6 +130,16 @@ class Consumer:
     def assignment(self) -> frozenset[TopicPartition]:
         """The assigned partitions."""
         return frozenset(self.positions)
+
+    @property
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The member in its group; LocalProtocolError without a group."""
+        if self.config.group_id is None:
+            raise LocalProtocolError("a group requires group.id")
+        identity = self.membership.identity
+        if not self.membership.in_group:
+            return ConsumerGroupMetadata(self.config.group_id)
+        return ConsumerGroupMetadata(self.config.group_id, *identity)
 
     @property
     def settled(self) -> bool:

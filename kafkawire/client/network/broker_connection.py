@@ -16,7 +16,7 @@ from enum import Enum
 from itertools import count
 from typing import Final, NamedTuple
 
-from ..cluster import Broker
+from ..cluster import Broker, FinalizedFeatures
 from ..requests import RETRIABLE, NoResponse, Outcome, Reason, ResponseReceived, SendRequest
 from .backoff import Backoff, Rng
 from .connection import Connection
@@ -77,7 +77,16 @@ class BrokerConnectionClosed:
     closed: ConnectionClosed
 
 
-BrokerConnectionEffect = Connect | Write | Close | Outcome | BrokerConnectionClosed
+@dataclass(frozen=True, slots=True)
+class FeaturesReported:
+    """Effect: a broker reported the finalized features of the cluster."""
+
+    features: FinalizedFeatures
+
+
+BrokerConnectionEffect = (
+    Connect | Write | Close | Outcome | BrokerConnectionClosed | FeaturesReported
+)
 
 
 class Randomness:
@@ -237,8 +246,9 @@ class BrokerConnection:
     ) -> Iterator[BrokerConnectionEffect]:
         for effect in effects:
             match effect:
-                case ConnectionReady():
+                case ConnectionReady(features=features):
                     self.failures, self.not_before = 0, 0.0
+                    yield FeaturesReported(features)
                 case ConnectionClosed():
                     yield from self._on_closed(effect, now)
                 case ResponseReceived(message=message):

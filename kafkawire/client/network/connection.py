@@ -26,6 +26,7 @@ from ...messages.sasl_handshake_response import SaslHandshakeResponse
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
 from ...protocol.frame import SIZE
+from ..cluster import FinalizedFeatures
 from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, Same, Sent
 from .authentication import Accepted, Authentication, Refused, Step, Token
 from .backoff import Rng
@@ -43,7 +44,7 @@ from .connection_states import (
     is_cause,
 )
 from .in_flight_requests import InFlightRequests
-from .negotiated_versions import FIRST_TRY, NONE, Opening, Versions, ours
+from .negotiated_versions import FIRST_TRY, NONE, Opening, Versions, features_of, ours
 from .transport import (
     BytesReceived,
     Close,
@@ -94,6 +95,7 @@ class Connection:
         self.node = node
         self.state = S.CONNECTING
         self.versions = NONE
+        self._features = FinalizedFeatures()
         self._pipeline = InFlightRequests(settings)
         self.in_flight = self._pipeline.in_flight
         self.frames = self._pipeline.frames
@@ -246,6 +248,7 @@ class Connection:
     def _on_api_versions(self, message: Message, now: float) -> list[ConnectionEffect]:
         assert isinstance(message, ApiVersionsResponse)
         self.versions = Versions.of(message.api_keys)
+        self._features = features_of(message)
         if message.error_code == ErrorCode.UNSUPPORTED_VERSION:
             requested = self._pipeline.version
             theirs = self.versions.choose(
@@ -263,7 +266,7 @@ class Connection:
         self._opening = Opening.NEWEST
         if self._settings.credentials is None:
             self._transition(S.READY)
-            return [ConnectionReady()]
+            return [ConnectionReady(self._features)]
         return self._send_sasl_handshake(now)
 
     def _send_sasl_handshake(self, now: float) -> list[ConnectionEffect]:
@@ -299,7 +302,7 @@ class Connection:
                 self._authentication = None
                 self._renewing = False
                 self._transition(S.READY)
-                return [ConnectionReady()]
+                return [ConnectionReady(self._features)]
 
     def _token(self, token: bytes, now: float) -> list[ConnectionEffect]:
         assert self._authentication is not None

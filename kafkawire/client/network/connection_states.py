@@ -12,6 +12,7 @@ from typing import Final
 
 from ...messages.api_key import ApiKey
 from ...primitives import Limits
+from ..cluster import FinalizedFeatures
 from ..requests import Outcome, Reason, SendRequest
 from .negotiated_versions import Opening
 from .sasl import Credentials
@@ -75,7 +76,9 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionReady:
-    """Effect: the connection accepts requests."""
+    """Effect: the connection accepts requests; features: what the broker reported."""
+
+    features: FinalizedFeatures = FinalizedFeatures()  # noqa: RUF009
 
 
 @dataclass(frozen=True, slots=True)

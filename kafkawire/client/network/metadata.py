@@ -20,7 +20,7 @@ from ...messages.metadata_response import (
 )
 from ...primitives.structure import ZERO_UUID
 from ...protocol.error_code import ErrorCode
-from ..cluster import Broker, Partition, Topic
+from ..cluster import Broker, FinalizedFeatures, Partition, Topic
 from ..requests import UpdateLeader
 
 RELIABLE_EPOCHS_FROM: Final = 9
@@ -42,7 +42,9 @@ class Metadata:
         self.topics: dict[str, Topic] = {}
         self.controller_id = -1
         self.cluster_id: str | None = None
+        self.finalized_features: Mapping[str, int] = {}
         self.last_error = ""
+        self._features_epoch = -1
         self._names: dict[bytes, str] = {}
 
     def partition(self, topic: str, index: int) -> Partition | None:
@@ -99,6 +101,11 @@ class Metadata:
             topic, partitions={**topic.partitions, event.partition: led}
         )
         return True
+
+    def update_features(self, features: FinalizedFeatures) -> None:
+        """Apply the finalized features that a broker reported, unless newer ones are known."""
+        if features.epoch >= self._features_epoch:
+            self._features_epoch, self.finalized_features = features
 
     def forget(self, keep: frozenset[str]) -> None:
         """Drop all topics but these."""

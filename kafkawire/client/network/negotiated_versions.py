@@ -20,7 +20,8 @@ from typing import Final, NamedTuple
 
 from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
-from ...messages.api_versions_response import ApiVersion
+from ...messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from ..cluster import FinalizedFeatures
 from ..requests import Body
 
 
@@ -81,6 +82,12 @@ class Versions:
         lowest = max(theirs.lowest, mine.lowest, body.lowest)
         highest = min(theirs.highest, mine.highest, body.highest)
         return highest if lowest <= highest else None
+
+
+def features_of(response: ApiVersionsResponse) -> FinalizedFeatures:
+    """Return the finalized features of an ApiVersions response (KIP-584)."""
+    levels = {each.name: each.max_version_level for each in response.finalized_features}
+    return FinalizedFeatures(response.finalized_features_epoch, levels)
 
 
 NONE: Final = Versions({})

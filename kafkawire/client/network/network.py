@@ -42,6 +42,7 @@ from .backoff import Rng
 from .broker_connection import (
     BrokerConnection,
     BrokerConnectionClosed,
+    FeaturesReported,
     Purpose,
     QueuedRequest,
     Randomness,
@@ -75,7 +76,7 @@ class CloseNetwork:
 
 NetworkEvent = OwnerEffect | ShellEvent | CloseNetwork
 NetworkEffect = OwnerEvent | ShellEffect
-PartEffect = NetworkEffect | SendRequest | Found | BrokerConnectionClosed
+PartEffect = NetworkEffect | SendRequest | Found | BrokerConnectionClosed | FeaturesReported
 """Effects of the network and its parts, before it has handled its own."""
 
 
@@ -253,6 +254,8 @@ class Network:
                         broker_connection.put(each)
                 case BrokerConnectionClosed():
                     self._dispatch(self._on_broker_connection_closed(effect), now, out)
+                case FeaturesReported(features=features):
+                    self.view.update_features(features)
                 case Connect():
                     self._start_bootstrap_timeout(now)
                     self._connections.on_connect(effect)

@@ -27,7 +27,8 @@ class Batch:
     order: its position among all batches; the halves of a split sort in its place. number: the
     first part of order, which halves share.
     closed: whether it accepts no more records. attempts: how many failed. early: whether it is
-    encoded when it is closed, rather than when it is sent.
+    encoded when it is closed, rather than when it is sent. transactional: whether it belongs to a
+    transaction.
     """
 
     __slots__ = (
@@ -35,6 +36,7 @@ class Batch:
         "_early",
         "_encoded",
         "_encoded_from",
+        "_transactional",
         "attempts",
         "base_offset",
         "builder",
@@ -55,9 +57,10 @@ class Batch:
         compression: Compression,
         created_at: float,
         early: bool = False,
+        transactional: bool = False,
     ) -> None:
         self.order = order
-        self.builder = BatchBuilder(compression=compression)
+        self.builder = BatchBuilder(compression=compression, transactional=transactional)
         self.tokens: list[Hashable] = []
         self.timestamps: list[int] = []
         self.created_at = created_at
@@ -70,6 +73,7 @@ class Batch:
         self.log_append_time = -1
         self._compression = compression
         self._early = early
+        self._transactional = transactional
         self._encoded: bytes | None = None
         self._encoded_from = 0
 
@@ -127,8 +131,13 @@ class Batch:
         """Split the batch in two, after a broker rejected it as too large."""
         records = list(RecordBatches(self.build(), limits=TRUSTED).records())
         middle = len(records) // 2
-        first = Batch((*self.order, 0), self._compression, self.created_at)
-        second = Batch((*self.order, 1), self._compression, self.created_at)
+        transactional = self._transactional
+        first = Batch(
+            (*self.order, 0), self._compression, self.created_at, transactional=transactional
+        )
+        second = Batch(
+            (*self.order, 1), self._compression, self.created_at, transactional=transactional
+        )
         for half, chosen in ((first, slice(0, middle)), (second, slice(middle, None))):
             half.closed = True
             half.attempts = self.attempts

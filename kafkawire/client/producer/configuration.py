@@ -23,7 +23,9 @@ from ..config import (
     boolean,
     integer,
     one_of,
+    optional_text,
     seconds,
+    text,
     whole,
 )
 from ..failures import ConfigurationError
@@ -58,6 +60,12 @@ PRODUCER_KEYS: Final[Mapping[str, Key]] = {
     ),
     "retries": Key(integer(0, INT32), INT32, "maximum retries of a batch"),
     "delivery.timeout.ms": Key(MILLISECONDS, 120_000, "maximum time from send() to the result"),
+    "transactional.id": Key(
+        text, None, "identifies the producer across restarts, for transactions (KIP-98)"
+    ),
+    "transaction.timeout.ms": Key(
+        integer(1, INT32), 60_000, "when the broker aborts a transaction that is still open"
+    ),
     "partitioner.ignore.keys": Key(boolean, False, "choose the partition without the key"),
     "partitioner.adaptive.partitioning.enable": Key(boolean, True, "prefer faster partitions"),
 }
@@ -80,6 +88,8 @@ class ProducerSettings:
     delivery_timeout_s: float = 120.0
     max_in_flight: int = MOST_IN_FLIGHT_IN_ORDER
     retry: Backoff = Backoff(0.1, 1.0)  # noqa: RUF009
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
     ignore_keys: bool = False
     adaptive: bool = True
 
@@ -107,6 +117,8 @@ def producer_settings(values: Values) -> ProducerSettings:
         delivery_timeout_s=delivery_s,
         max_in_flight=in_flight,
         retry=backoff(values, "retry"),
+        transactional_id=optional_text(values, "transactional.id"),
+        transaction_timeout_ms=whole(values, "transaction.timeout.ms"),
         ignore_keys=bool(values["partitioner.ignore.keys"]),
         adaptive=bool(values["partitioner.adaptive.partitioning.enable"]),
     )
@@ -119,10 +131,15 @@ def _idempotent(values: Values, in_flight: int) -> bool:
         "max.in.flight.requests.per.connection": in_flight > MOST_IN_FLIGHT_IN_ORDER,
         "retries": whole(values, "retries") == 0,
     }
+    transactional = values["transactional.id"] is not None
     enabled = values["enable.idempotence"]
-    if enabled is None:
+    if transactional and enabled is False:
+        raise ConfigurationError("enable.idempotence", "transactional.id requires it (KIP-98)")
+    if enabled is None and not transactional:
         return not any(conflicts.values())
     for key, conflict in conflicts.items():
-        if enabled and conflict:
+        if conflict and transactional:
+            raise ConfigurationError(key, "incompatible with transactional.id (KIP-98)")
+        if conflict and enabled:
             raise ConfigurationError(key, "incompatible with enable.idempotence (KIP-679)")
-    return bool(enabled)
+    return transactional or bool(enabled)

@@ -11,6 +11,7 @@ as the broker may have seen them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ...messages.produce_response import PartitionProduceResponse
 from ...protocol.error_code import ErrorCode
@@ -24,6 +25,9 @@ from .partition_queue import PartitionQueue
 from .produce_requests import BatchOutcome, error_text, outcome_of
 from .producer_id import ProducerIdManager
 from .record_accumulator import RecordAccumulator
+from .transactions.transaction_manager import TransactionManager
+
+OUT_OF_ORDER: Final = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 class DeliveryReports:
@@ -36,12 +40,14 @@ class DeliveryReports:
         accumulator: RecordAccumulator,
         producer_ids: ProducerIdManager,
         rng: Rng,
+        transactions: TransactionManager | None = None,
     ) -> None:
         self._settings = settings
         self._view = view
         self._accumulator = accumulator
         self._producer_ids = producer_ids
         self._rng = rng
+        self._transactions = transactions
 
     def complete(
         self,
@@ -105,8 +111,15 @@ class DeliveryReports:
     def _on_sequence_error(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, failure: Failure, now: float
     ) -> None:
-        """Handle a sequence error: an older batch is incomplete, or one failed for good."""
+        """Handle a sequence error: an older batch is incomplete, or one failed for good.
+
+        A transaction cannot go on under another epoch: the batch fails, and so does it.
+        """
         older = any(not each.done and each.order < batch.order for each in queue.unresolved)
+        if self._transactions is not None and not (older and code is OUT_OF_ORDER):
+            queue.in_flight.remove(batch)
+            self.fail(queue, batch, failure)
+            return
         if not older:
             fenced = code is ErrorCode.INVALID_PRODUCER_EPOCH
             self._producer_ids.invalidate(queue.identity, fenced=fenced)
@@ -114,9 +127,10 @@ class DeliveryReports:
         self.retry(queue, batch, failure, now)
 
     def retry(self, queue: PartitionQueue, batch: Batch, failure: Failure, now: float) -> None:
-        """Retry a batch after a backoff, unless retries or time are exhausted."""
+        """Retry a batch after a backoff, unless it is discarded, or out of retries or time."""
         late = now >= batch.created_at + self._settings.delivery_timeout_s
-        if late or batch.attempts >= self._settings.retries:
+        discarded = self._transactions is not None and self._transactions.discards is not None
+        if discarded or late or batch.attempts >= self._settings.retries:
             queue.in_flight.remove(batch)
             self.fail(queue, batch, failure)
             return
@@ -132,6 +146,12 @@ class DeliveryReports:
         """
         queue.drop(batch)
         batch.fail(failure)
+
+    def fail_queued(self, failure: Failure) -> None:
+        """Fail every batch that is not in flight."""
+        for queue in self._accumulator.busy.values():
+            for batch in list(queue.queued):
+                self.fail(queue, batch, failure)
 
     def fail_all(self, failure: Failure) -> None:
         """Fail every batch."""

@@ -1,7 +1,8 @@
 """Events and effects of a producer.
 
 Law: each token of a Send returns in exactly one Delivered or Failed; Blocked and Appended mean
-that the user is to wait in between.
+that the user is to wait in between. Each token of a TransactionEvent returns in one
+TransactionDone or TransactionFailed, unless it is cancelled.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 from ...protocol.error_code import ErrorCode
 from ...records import Headers
+from ..group_metadata import ConsumerGroupMetadata
 from ..requests import OwnerEffect, OwnerEvent, Reason
 
 
@@ -33,7 +35,10 @@ class Send(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """The user no longer waits for a Blocked record: drop it, without a result."""
+    """The user no longer waits for a Blocked record: drop it, without a result.
+
+    Of a TransactionEvent: what it wanted goes on, and the next one of its kind has the result.
+    """
 
     token: Hashable
 
@@ -55,7 +60,49 @@ class Abandon:
     """Fail all records without a result."""
 
 
-UserEvent = Send | Cancel | Flush | CloseProducer | Abandon
+@dataclass(frozen=True, slots=True)
+class InitTransactions:
+    """Get a producer id for the transactional id; fences producers that have it (KIP-98)."""
+
+    token: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTransaction:
+    """Begin a transaction: the records from now on belong to it."""
+
+    token: Hashable
+
+
+class TransactionOffset(NamedTuple):
+    """The offset of a partition that a transaction commits: of the next record to read."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendOffsets:
+    """Commit these offsets of a group in the transaction."""
+
+    token: Hashable
+    group: ConsumerGroupMetadata
+    offsets: tuple[TransactionOffset, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """Deliver all records and offsets and commit the transaction; or discard them and abort it."""
+
+    token: Hashable
+    commit: bool
+
+
+TransactionEvent = InitTransactions | BeginTransaction | SendOffsets | EndTransaction
+UserEvent = Send | Cancel | Flush | CloseProducer | Abandon | TransactionEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +170,27 @@ class ProducerClosed:
     """All accepted records have their result."""
 
 
-UserEffect = Blocked | Appended | Delivered | Failed | Flushed | ProducerClosed
+@dataclass(frozen=True, slots=True)
+class TransactionDone:
+    """What a TransactionEvent wanted is done."""
+
+    token: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionFailed:
+    """What a TransactionEvent wanted failed.
+
+    fatal: the producer can have no more transactions; otherwise this one can be aborted.
+    """
+
+    token: Hashable
+    failure: Failure
+    fatal: bool
+
+
+TransactionEffect = TransactionDone | TransactionFailed
+UserEffect = Blocked | Appended | Delivered | Failed | Flushed | ProducerClosed | TransactionEffect
 
 ProducerEvent = UserEvent | OwnerEvent
 ProducerEffect = UserEffect | OwnerEffect

@@ -19,9 +19,13 @@ from ...protocol.error_code import ErrorCode
 from ...records import Compression
 from ..requests import Same
 
+IMPLICIT_PARTITIONS: Final = 2
+"""The level of `transaction.version` from which requests add partitions and groups themselves."""
 FIRST_WITH_BATCHES: Final = 3
 """Version of Produce; older ones carry messages of magic 0 and 1."""
 FIRST_WITH_ZSTD: Final = 7
+FIRST_WITH_IMPLICIT_PARTITIONS: Final = 12
+"""From this version on, Produce adds its partitions to the transaction (KIP-890)."""
 FIRST_WITH_TOPIC_IDS: Final = 13
 LAST_WITH_NAMES: Final = FIRST_WITH_TOPIC_IDS - 1
 
@@ -37,19 +41,28 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Produce:
-    """The Produce request, for any version."""
+    """The Produce request, for any version.
+
+    transactional_id: of a transaction, with its version (`transaction.version`).
+    """
 
     rows: tuple[Row, ...]
     acks: int
     timeout_ms: int
     compression: Compression
+    transactional_id: str | None = None
+    transaction_version: int = 0
 
     @property
     def lowest(self) -> int:
+        if self.transaction_version >= IMPLICIT_PARTITIONS:
+            return FIRST_WITH_IMPLICIT_PARTITIONS
         return FIRST_WITH_ZSTD if self.compression is Compression.ZSTD else FIRST_WITH_BATCHES
 
     @property
     def highest(self) -> int:
+        if self.transactional_id is not None and self.transaction_version < IMPLICIT_PARTITIONS:
+            return FIRST_WITH_IMPLICIT_PARTITIONS - 1
         known = all(row.topic_id != ZERO_UUID for row in self.rows)
         return FIRST_WITH_TOPIC_IDS if known else LAST_WITH_NAMES
 
@@ -68,7 +81,10 @@ class Produce:
                 PartitionProduceData(index=row.partition, records=row.records)
             )
         return ProduceRequest(
-            acks=self.acks, timeout_ms=self.timeout_ms, topic_data=list(topics.values())
+            transactional_id=self.transactional_id,
+            acks=self.acks,
+            timeout_ms=self.timeout_ms,
+            topic_data=list(topics.values()),
         )
 
 

@@ -34,21 +34,27 @@ from ..requests import (
     Sent,
     TrackTopics,
 )
+from .batch import NO_SEQUENCE
 from .checking import checked
 from .configuration import ProducerSettings
 from .delivery_reports import DeliveryReports
 from .events import (
     Abandon,
+    BeginTransaction,
     Cancel,
     CloseProducer,
     Delivered,
+    EndTransaction,
     Failed,
     Failure,
     Flush,
+    InitTransactions,
     ProducerClosed,
     ProducerEffect,
     ProducerEvent,
     Send,
+    SendOffsets,
+    TransactionEvent,
 )
 from .flushes import Flushes
 from .partition_queue import MOST_IN_FLIGHT
@@ -57,6 +63,8 @@ from .producer_id import PRODUCER_ID_KEY, ProducerIdManager, ProducerIdState
 from .record_accumulator import RecordAccumulator
 from .record_failures import failed
 from .sender import ProduceBatches, Sender
+from .transactions.states import Admission, Call, TransactionState
+from .transactions.transaction_manager import TRANSACTION_KEY, TransactionManager
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
 LONG_BACKLOG_BYTES: Final = 1 << 20
@@ -77,12 +85,20 @@ class Producer:
         self._producer_ids = ProducerIdManager(
             owner, settings.request_timeout_s, settings.retry, rng
         )
+        self.transactions: TransactionManager | None = None
+        if settings.transactional_id is not None:
+            transactional_id = settings.transactional_id
+            self.transactions = TransactionManager(transactional_id, settings, view, rng, owner)
         self._delivery_reports = DeliveryReports(
-            settings, view, self._accumulator, self._producer_ids, rng
+            settings, view, self._accumulator, self._producer_ids, rng, self.transactions
         )
-        self.join = self._accumulator.join
+        self.join: Callable[..., bool] = (
+            self._accumulator.join if self.transactions is None else self._join
+        )
         """Handles a Send if it only joins an open batch: as `handle`, but faster."""
-        self._sender = Sender(settings, view, self._accumulator, self._producer_ids)
+        self._sender = Sender(
+            settings, view, self._accumulator, self._producer_ids, self.transactions
+        )
         self._serials = count()
         self._in_flight: dict[int, ProduceBatches] = {}
         self._flushes = Flushes(self._accumulator)
@@ -109,6 +125,12 @@ class Producer:
         else:
             self._send_ready(now, out)
         return out
+
+    def _join(self, *record: Any) -> bool:
+        """Let a record join a batch of the present transaction."""
+        assert self.transactions is not None
+        is_open = self.transactions.state is TransactionState.IN_TRANSACTION
+        return is_open and self._accumulator.join(*record)
 
     @property
     def has_backlog(self) -> bool:
@@ -173,6 +195,10 @@ class Producer:
             return [failed(record, CLOSED)]
         if self._producer_ids.failure is not None:
             return [failed(record, self._producer_ids.failure)]
+        transactions = self.transactions
+        if transactions is not None and transactions.admit(Call.SEND) is not Admission.ALLOWED:
+            assert transactions.failure is not None
+            return [failed(record, transactions.failure)]
         accumulator, number = self._accumulator, self._accumulator.last_number
         if not record.headers and accumulator.join(*record[:6]):
             return []
@@ -180,7 +206,7 @@ class Producer:
         if not out and accumulator.last_number == number:
             return out  # it joined an existing batch
         self._reported_tokens.clear()
-        if out or self._sender.may_have_ready(now):
+        if out or transactions is not None or self._sender.may_have_ready(now):
             self._send_ready(now, out)
         else:
             linger, due = now + self._settings.linger_s, self.next_deadline()
@@ -189,6 +215,8 @@ class Producer:
 
     def _cancel(self, event: Cancel, _: float) -> Iterator[ProducerEffect]:
         self._accumulator.cancel(event.token)
+        if self.transactions is not None:
+            self.transactions.withdraw(event.token)
         yield from ()
 
     def _flush(self, event: Flush, _: float) -> Iterator[ProducerEffect]:
@@ -197,12 +225,22 @@ class Producer:
 
     def _close(self, _: CloseProducer, __: float) -> Iterator[ProducerEffect]:
         self._accumulator.closed = True
+        if self.transactions is not None:
+            self.transactions.close()
         yield from ()
 
     def _abandon(self, _: Abandon, __: float) -> Iterator[ProducerEffect]:
         self._accumulator.closed = True
         yield from self._accumulator.fail_parked(CLOSED)
         self._delivery_reports.fail_all(CLOSED)
+        if self.transactions is not None:
+            self.transactions.abandon(CLOSED)
+
+    def _on_call(self, event: TransactionEvent, _: float) -> Iterator[ProducerEffect]:
+        if self.transactions is None:
+            raise LocalProtocolError("transactions require transactional.id")
+        self.transactions.handle(event)
+        yield from ()
 
     # Events of the network.
 
@@ -210,6 +248,9 @@ class Producer:
         if event.request.key == PRODUCER_ID_KEY:
             self._producer_ids.on_response(event, now)
             yield from self._check_producer_id()
+            return
+        if event.request.key == TRANSACTION_KEY and self.transactions is not None:
+            self.transactions.on_response(event, now)
             return
         produce = self._complete(event.request)
         assert isinstance(event.message, ProduceResponse)
@@ -232,6 +273,9 @@ class Producer:
         if event.request.key == PRODUCER_ID_KEY:
             self._producer_ids.on_failure(event, now)
             yield from self._check_producer_id()
+            return
+        if event.request.key == TRANSACTION_KEY and self.transactions is not None:
+            self.transactions.on_failure(event, now)
             return
         failure = Failure(event.code, event.reason, event.detail)
         if event.retriable:
@@ -288,7 +332,9 @@ class Producer:
         if len(self._accumulator.topics) > len(self._tracked):  # none is ever removed
             self._tracked = frozenset(self._accumulator.topics)
             out.append(TrackTopics(self._owner, self._tracked))
-        if self._settings.idempotent and self._accumulator.busy:
+        if self.transactions is not None:
+            self._transact(self.transactions, now, out)
+        elif self._settings.idempotent and self._accumulator.busy:
             out += self._producer_ids.request(now)
         flush_to = self._send_batches(now, out)
         failed_builds = self._sender.failed_builds > 0
@@ -301,10 +347,26 @@ class Producer:
         # failed batches freed memory for blocked records
         self._due, self._due_since = (now, None) if failed_builds else (None, (now, flush_to))
 
+    def _transact(
+        self, transactions: TransactionManager, now: float, out: list[ProducerEffect]
+    ) -> None:
+        """Let a record that failed fail its transaction, which discards the others; advance it."""
+        for each in out:
+            if isinstance(each, Failed):  # of a record that is in no batch
+                transactions.on_batch_failed(each.failure, sequenced=False)
+        if transactions.discards is not None:
+            out += self._accumulator.fail_parked(transactions.discards)
+            self._delivery_reports.fail_queued(transactions.discards)
+            self._results(out)
+        busy = self._accumulator.busy.keys()
+        drained = not (busy or self._accumulator.waiting or self._in_flight)
+        out += transactions.advance(busy, drained=drained, now=now)
+
     def _send_batches(self, now: float, out: list[ProducerEffect]) -> int:
         """Send ready batches; return the last batch that does not linger."""
         flush_to = self._flushes.flush_to()
-        if self._accumulator.closed:
+        completing = self.transactions is not None and self.transactions.completing
+        if self._accumulator.closed or completing:
             flush_to = self._accumulator.last_number
         for produce in self._sender.drain(now, flush_to):
             serial = next(self._serials)
@@ -329,6 +391,9 @@ class Producer:
                 self._accumulator.used -= batch.size
                 self._reported_tokens.append(batch.tokens)
                 if batch.failure is not None:
+                    if self.transactions is not None:
+                        sequenced = batch.sequence != NO_SEQUENCE
+                        self.transactions.on_batch_failed(batch.failure, sequenced=sequenced)
                     out.append(Failed(queue.topic, queue.partition, batch.tokens, batch.failure))
                 else:
                     out.append(
@@ -354,6 +419,7 @@ class Producer:
             and not self._closed
             and oldest is None
             and not self._accumulator.waiting
+            and (self.transactions is None or self.transactions.settled)
         ):
             self._closed = True
             out.append(ProducerClosed())
@@ -363,8 +429,10 @@ class Producer:
         for queue in self._accumulator.busy.values():
             found.append(queue.unresolved[0].created_at + self._settings.delivery_timeout_s)
         requesting = self._producer_ids.state is ProducerIdState.NONE and self._accumulator.busy
-        if self._settings.idempotent and requesting:
+        if self._settings.idempotent and requesting and self.transactions is None:
             found.append(self._producer_ids.retry_at)
+        if self.transactions is not None:
+            found.append(self.transactions.next_deadline())
         return min((at for at in found if at is not None), default=None)
 
 
@@ -377,6 +445,10 @@ HANDLERS: Final[Mapping[type[ProducerEvent], Handler]] = {
     Flush: P._flush,
     CloseProducer: P._close,
     Abandon: P._abandon,
+    InitTransactions: P._on_call,
+    BeginTransaction: P._on_call,
+    SendOffsets: P._on_call,
+    EndTransaction: P._on_call,
     ResponseReceived: P._on_response,
     NoResponse: P._on_failure,
     Sent: P._sent,

@@ -292,7 +292,13 @@ class RecordAccumulator:
         ):
             # append first: no empty batch must remain if this fails
             early = not self._settings.idempotent
-            batch = Batch((self._last + 1,), self._settings.compression, now, early)
+            batch = Batch(
+                (self._last + 1,),
+                self._settings.compression,
+                now,
+                early,
+                self._settings.transactional_id is not None,
+            )
             before = batch.size
             batch.append(token, content_key, value, timestamp, headers)
             self._last += 1

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ...protocol.error_code import ErrorCode
 from ..cluster import Topic
-from ..failures import BrokerError, ClientClosed, ClientError, RequestFailed
+from ..failures import (
+    BrokerError,
+    ClientClosed,
+    ClientError,
+    ProducerFenced,
+    RequestFailed,
+    TransactionAbortable,
+    TransactionAborted,
+    TransactionError,
+    TransactionFatal,
+)
 from ..requests import Reason, error_of
-from .events import Failed, Failure, Send
+from .events import Failed, Failure, Send, TransactionFailed
+
+FENCED: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
 
 
 def unexpected(error: Exception) -> Failure:
@@ -33,6 +47,20 @@ def raised(failure: Failure) -> ClientError:
     """Make the exception for a failure."""
     if failure.reason is Reason.CLOSED:
         return ClientClosed("the producer")
+    if failure.reason is Reason.ABORTED:
+        return TransactionAborted(failure.code, failure.reason.value)
     if failure.reason is not None:
         return RequestFailed(failure.reason, failure.detail)
     return BrokerError(failure.code, failure.detail)
+
+
+def transaction_error(effect: TransactionFailed) -> ClientError:
+    """Make the exception for a call that is about a transaction."""
+    failure = effect.failure
+    if failure.reason in (Reason.CLOSED, Reason.ABORTED):
+        return raised(failure)
+    kind: type[TransactionError] = TransactionFatal if effect.fatal else TransactionAbortable
+    if effect.fatal and failure.code in FENCED:
+        kind = ProducerFenced
+    parts = [failure.reason.value] if failure.reason is not None else []
+    return kind(failure.code, ": ".join([*parts, failure.detail]))

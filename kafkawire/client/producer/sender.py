@@ -19,6 +19,7 @@ from .produce_requests import Produce, Row
 from .producer_id import ProducerIdManager
 from .record_accumulator import RecordAccumulator, TopicPartition
 from .record_failures import unexpected
+from .transactions.transaction_manager import TransactionManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Sender:
         view: ClusterView,
         accumulator: RecordAccumulator,
         producer_ids: ProducerIdManager,
+        transactions: TransactionManager | None = None,
     ) -> None:
         self.leaderless = False
         self.failed_builds = 0
@@ -51,6 +53,7 @@ class Sender:
         self._view = view
         self._accumulator = accumulator
         self._producer_ids = producer_ids
+        self._transactions = transactions
         self._in_flight_per_node: Counter[int] = Counter()
         self._left = False  # whether the last round may have left a batch that can be sent
 
@@ -123,6 +126,8 @@ class Sender:
                 self.failed_builds += 1
                 self._left = True
                 continue
+            if self._transactions is not None:
+                self._transactions.on_send(key)
             self._left = self._left or self._allowed(queue)
             batches.append((queue, batch))
             size += batch.size
@@ -131,22 +136,36 @@ class Sender:
             self._accumulator.busy[key] = self._accumulator.busy.pop(key)
         if not batches:
             return None
+        return ProduceBatches(node, tuple(batches), tuple(rows), self._body(tuple(rows)))
+
+    def _body(self, rows: tuple[Row, ...]) -> Produce:
         settings = self._settings
         timeout_ms = round(settings.request_timeout_s * 1000)
-        body = Produce(tuple(rows), settings.acks, timeout_ms, settings.compression)
-        return ProduceBatches(node, tuple(batches), tuple(rows), body)
+        return Produce(
+            rows,
+            settings.acks,
+            timeout_ms,
+            settings.compression,
+            settings.transactional_id,
+            0 if self._transactions is None else self._transactions.version,
+        )
 
     def _row_key(self, key: TopicPartition) -> tuple[str, bytes, int]:
         topic, partition = key
         return topic, self._view.topics[topic].topic_id, partition
 
     def _assign_sequences(self, queue: PartitionQueue) -> bool:
-        current = self._producer_ids.current
+        ids = self._producer_ids if self._transactions is None else self._transactions
+        current = ids.current
         if current is None:
             return False
         return queue.assign_sequences(current)
 
     def _allowed(self, queue: PartitionQueue) -> bool:
+        if self._transactions is not None and not self._transactions.may_send(
+            (queue.topic, queue.partition)
+        ):
+            return False
         return queue.may_send(self._settings.idempotent, self._settings.acks != 0)
 
     def _ready(self, queue: PartitionQueue, now: float, flush_to: int) -> bool:

@@ -29,6 +29,7 @@ class View:
     brokers: dict[int, Broker] = field(default_factory=dict)
     controller_id: int = -1
     cluster_id: str | None = None
+    finalized_features: dict[str, int] = field(default_factory=dict)
     last_error: str = ""
 
     def partition(self, topic: str, index: int) -> Partition | None:
