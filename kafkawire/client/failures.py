@@ -102,7 +102,7 @@ class TransactionFatal(TransactionError):
 
 
 class ProducerFenced(TransactionFatal):
-    """A newer producer has the transactional id, or the transaction exceeded its timeout."""
+    """A newer producer has the transactional id, or the coordinator aborted the transaction."""
 
 
 class ClientFailed(ClientError):

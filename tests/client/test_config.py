@@ -13,7 +13,10 @@ from kafkawire.client.failures import (
     ClientClosed,
     ClientError,
     ConfigurationError,
+    ProducerFenced,
     RequestFailed,
+    TransactionAbortable,
+    TransactionAborted,
 )
 from kafkawire.client.producer import PRODUCER_KEYS, producer_settings
 from kafkawire.client.requests import Reason
@@ -97,6 +100,7 @@ def test_texts_and_values_are_equivalent() -> None:
         ({"max.in.flight.requests.per.connection": 6}, False),
         ({"enable.idempotence": False}, False),
         ({"enable.idempotence": True}, True),
+        ({"transactional.id": "x"}, True),
     ],
 )
 def test_idempotence_is_on_unless_something_rules_it_out(
@@ -112,6 +116,23 @@ def test_idempotence_is_on_unless_something_rules_it_out(
 def test_settings_incompatible_with_idempotence_are_rejected(config: dict[str, Setting]) -> None:
     values = read_config(PRODUCER_KEYS, {**HERE, **config, "enable.idempotence": True})
     with pytest.raises(ConfigurationError, match=r"enable\.idempotence"):
+        producer_settings(values)
+
+
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [
+        ({"acks": 1}, r"acks"),
+        ({"retries": 0}, r"retries"),
+        ({"max.in.flight.requests.per.connection": 6}, r"max\.in\.flight"),
+        ({"enable.idempotence": False}, r"enable\.idempotence"),
+    ],
+)
+def test_settings_incompatible_with_transactions_are_rejected(
+    config: dict[str, Setting], name: str
+) -> None:
+    values = read_config(PRODUCER_KEYS, {**HERE, **config, "transactional.id": "x"})
+    with pytest.raises(ConfigurationError, match=rf"{name}.*transactional\.id"):
         producer_settings(values)
 
 
@@ -151,6 +172,9 @@ def test_credentials_are_complete_or_absent_and_never_shown() -> None:
         BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "t-0"),
         RequestFailed(Reason.TIMED_OUT, "late"),
         ClientClosed("the producer"),
+        TransactionAbortable(ErrorCode.UNKNOWN_MEMBER_ID, "group g"),
+        TransactionAborted(ErrorCode.NONE, "the transaction was aborted"),
+        ProducerFenced(ErrorCode.PRODUCER_FENCED, "commit"),
     ],
 )
 def test_errors_pickle_and_keep_their_text(error: ClientError) -> None:

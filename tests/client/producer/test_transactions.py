@@ -182,6 +182,21 @@ def test_a_producer_that_crashed_amid_a_transaction_begins_anew(release: str | N
 
 
 @both
+def test_a_transaction_that_takes_too_long_is_the_end(release: str | None) -> None:
+    stage = Stage(release)
+    user = stage.producer("p", transaction_timeout_ms=5_000)
+    user.begin()
+    user.send(b"late")
+    user.flush()
+    stage.simulation.pass_time(20.0)
+    failed = user.failed(commit)
+    assert failed.fatal
+    codes = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert failed.failure.code in (*codes, ErrorCode.INVALID_TXN_STATE)  # of version 2
+    assert stage.committed() == []
+
+
+@both
 def test_a_record_that_fails_fails_its_transaction(release: str | None) -> None:
     stage = Stage(release)
     user = stage.producer("p", linger_ms=0)

@@ -283,6 +283,8 @@ class TransactionManager:
     def on_response(self, event: ResponseReceived, now: float) -> None:
         """Handle a coordinator's response."""
         operation = self._returned()
+        if operation is None:
+            return
         code, what = operation.error(event.message)
         if code:
             self._on_error(operation, code, Failure(code, None, what), now)
@@ -293,6 +295,8 @@ class TransactionManager:
     def on_failure(self, event: NoResponse, now: float) -> None:
         """Handle a request without a response: the coordinator may have processed it."""
         operation = self._returned()
+        if operation is None:
+            return
         failure = Failure(event.code, event.reason, event.detail)
         if event.retriable:
             self._retry_later(operation, ErrorCode.NONE, now)
@@ -301,9 +305,11 @@ class TransactionManager:
         else:
             self._fail_fatal(failure)
 
-    def _returned(self) -> Operation:
-        assert self._operation is not None
+    def _returned(self) -> Operation | None:
+        """Return the operation that was in flight; None if nothing follows from its result."""
         self._in_flight = False
+        if self.state is S.FATAL_ERROR:
+            self._operation = None
         return self._operation
 
     def _on_error(
@@ -390,8 +396,9 @@ class TransactionManager:
             self._fail(S.ABORTABLE_ERROR, failure)
 
     def _fail_fatal(self, failure: Failure) -> None:
-        self._operation = None
         self._fail(S.FATAL_ERROR, failure)
+        if not self._in_flight:
+            self._operation = None
 
     def _fail(self, state: TransactionState, failure: Failure) -> None:
         """Change to a state of errors, unless it is that already; all calls that wait fail."""
