@@ -15,14 +15,14 @@ from ..errors import LocalProtocolError
 from ..net.loop_thread import LoopThread
 from ..net.scoped import Scoped
 
-C = TypeVar("C", bound=Scoped)
+C_co = TypeVar("C_co", bound=Scoped, covariant=True)
 P = ParamSpec("P")
 T = TypeVar("T")
 
 THREAD_NAME: Final = "kafkawire-client"
 
 
-class BlockingClient(Generic[C]):
+class BlockingClient(Generic[C_co]):
     """A client of `kafkawire.net` in a thread of its own. Raises ConfigurationError.
 
     `with` starts it and closes it.
@@ -32,7 +32,7 @@ class BlockingClient(Generic[C]):
     """The class of the client in the loop."""
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._client: C = type(self).kind(config)
+        self._client: C_co = type(self).kind(config)
         self._thread: LoopThread | None = None
         self._is_closed = False
 
@@ -88,24 +88,24 @@ class BlockingClient(Generic[C]):
 
 
 def waiting(
-    method: Callable[Concatenate[C, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[BlockingClient[C], P], T]:
+    method: Callable[Concatenate[C_co, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[BlockingClient[C_co], P], T]:
     """Make a method that waits for the result of a coroutine of the client."""
 
     @wraps(method)
-    def wait(self: BlockingClient[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def wait(self: BlockingClient[C_co], /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._run(method(self._client, *args, **kwargs))
 
     return wait
 
 
 def in_loop(
-    method: Callable[Concatenate[C, P], T],
-) -> Callable[Concatenate[BlockingClient[C], P], T]:
+    method: Callable[Concatenate[C_co, P], T],
+) -> Callable[Concatenate[BlockingClient[C_co], P], T]:
     """Make a method that calls one of the client in its loop."""
 
     @wraps(method)
-    def call(self: BlockingClient[C], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: BlockingClient[C_co], /, *args: P.args, **kwargs: P.kwargs) -> T:
         async def called() -> T:
             return method(self._client, *args, **kwargs)
 
