@@ -16,14 +16,12 @@ from .context import Context, Endpoint
 from .groups.coordinators import Coordinators
 from .interfaces import (
     ForwardingManager,
-    ImageCache,
-    MetadataCache,
     ProducerIdManager,
     Replicas,
     TopicCreation,
-    TopicsMetadata,
     TransactionApis,
 )
+from .metadata_cache import MetadataCache, TopicsMetadata
 from .network.request_channel import RequestChannel
 from .topics import NO_LEADER, OFFSETS_TOPIC
 
@@ -42,7 +40,7 @@ class Broker:
     apis: what its listener supports. endpoint: its own. controller: the way to the active one.
     groups: the coordinators of the groups of this broker, and in memory also those of the others.
     listeners: its own by their names, where these are not the one that follows from the settings.
-    transactions, image_cache: those of a node. control: the epochs that it knows of controllers in
+    control: the epochs that it knows of controllers in
     ZooKeeper, if the cluster has these.
     """
 
@@ -58,7 +56,6 @@ class Broker:
     groups: Coordinators
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     transactions: TransactionApis | None = None
-    image_cache: ImageCache | None = None
     control: ControlState | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
@@ -73,9 +70,8 @@ class Broker:
 
     @property
     def image(self) -> MetadataImage:
-        """The metadata that was published last, of a node."""
-        assert self.image_cache is not None
-        return self.image_cache.image
+        """The metadata that was published last."""
+        return self.metadata.image
 
     def coordinator(self, group_id: str) -> Coordinator | ErrorCode:
         """Return the coordinator of a group, if this broker is its coordinator."""

@@ -6,16 +6,15 @@ Law: handlers use nothing else. A result may be `DELAYED`: then the response fol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..primitives import Message
-from .context import Endpoint
 from .fetched import Fetched
+from .metadata_cache import TopicMetadata
 from .request import HandlerResult, Outcome, Request
 
 if TYPE_CHECKING:
-    from ..configs.features import Feature
     from ..messages.delete_records_request import DeleteRecordsRequest
     from ..messages.delete_records_response import DeleteRecordsResponse
     from ..messages.fetch_request import FetchRequest
@@ -28,85 +27,7 @@ if TYPE_CHECKING:
     from ..messages.offset_for_leader_epoch_response import OffsetForLeaderEpochResponse
     from ..messages.produce_request import ProduceRequest
     from ..messages.produce_response import ProduceResponse
-    from ..metadata import MetadataImage
     from ..records import BatchBuilder
-
-
-class PartitionMetadata(Protocol):
-    """A partition as the metadata has it. offline: replicas on brokers that are down."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def leader_id(self) -> int: ...
-    @property
-    def leader_epoch(self) -> int: ...
-    @property
-    def replicas(self) -> list[int]: ...
-    @property
-    def isr(self) -> list[int]: ...
-    @property
-    def offline(self) -> list[int]: ...
-
-
-class TopicMetadata(Protocol):
-    """A topic. configs: the values set for it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def topic_id(self) -> bytes: ...
-    @property
-    def is_internal(self) -> bool: ...
-    @property
-    def configs(self) -> Mapping[str, str]: ...
-    @property
-    def partitions(self) -> Sequence[PartitionMetadata]: ...
-    def partition(self, index: int, /) -> PartitionMetadata | None:
-        """Find a partition by its index."""
-
-
-class TopicsMetadata(Protocol):
-    """All topics."""
-
-    @property
-    def partition_count(self) -> int: ...
-    def __iter__(self) -> Iterator[TopicMetadata]: ...
-    def __contains__(self, name: object, /) -> bool: ...
-    def get(self, name: str, /) -> TopicMetadata | None:
-        """Find a topic by name."""
-
-    def by_id(self, topic_id: bytes, /) -> TopicMetadata | None:
-        """Find a topic by id."""
-
-    def partition(self, name: str, index: int, /) -> PartitionMetadata | None:
-        """Find a partition."""
-
-
-class MetadataCache(Protocol):
-    """The cluster as a broker knows it. offset: of the metadata log, up to which it knows it."""
-
-    @property
-    def topics(self) -> TopicsMetadata: ...
-    @property
-    def controller_id(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
-    def finalized_level(self, feature: Feature, /) -> int:
-        """Return the level of a feature that clients may use; 0 for none."""
-
-    def alive_endpoints(self) -> Sequence[Endpoint]:
-        """Return the endpoints of the brokers that are up."""
-
-    def endpoint(self, node_id: int, /) -> Endpoint | None:
-        """Return the endpoint of a broker, also of one that is down."""
-
-
-class ImageCache(Protocol):
-    """The metadata of a node, as the controllers wrote it."""
-
-    @property
-    def image(self) -> MetadataImage: ...
 
 
 class Replicas(Protocol):

@@ -27,7 +27,7 @@ from kafkawire.broker import (
 from kafkawire.broker.bounds import DEFAULT_BOUNDS
 from kafkawire.broker.broker import Broker
 from kafkawire.broker.groups.coordinators import Coordinators
-from kafkawire.broker.interfaces import PartitionMetadata, TopicMetadata
+from kafkawire.broker.metadata_cache import PartitionMetadata, TopicMetadata
 from kafkawire.broker.network.socket_server import SocketServer
 from kafkawire.configs import ResourceType
 from kafkawire.messages.alter_partition_reassignments_request import (

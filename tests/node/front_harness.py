@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 
 from kafkawire.broker import AwaitDrain, Close, Drained, Reply, Report
+from kafkawire.broker.metadata_cache import MetadataCache, TopicMetadata
 from kafkawire.broker.releases import LATEST
 from kafkawire.messages.create_topics_request import (
     CreatableTopic,
@@ -23,7 +24,6 @@ from kafkawire.node import (
     Stopped,
 )
 from kafkawire.node.front.front import Accepted, Effect, Event, NodeFront
-from kafkawire.node.front.metadata_cache import ImageMetadata, TopicView
 from kafkawire.node.front.options import FrontOptions
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Timeouts, Voter, VoterSet
@@ -120,11 +120,11 @@ class NodeHarness:
         self.wait(lambda: self.stopped is not None)
 
     @property
-    def cluster(self) -> ImageMetadata:
+    def cluster(self) -> MetadataCache:
         """The topics, where a `Harness` has them."""
         return self.front.broker.metadata
 
-    def topic(self, name: str) -> TopicView | None:
+    def topic(self, name: str) -> TopicMetadata | None:
         """Find a topic."""
         return self.cluster.topics.get(name)
 

@@ -7,12 +7,12 @@ import os
 
 import pytest
 
+from kafkawire.broker.metadata_cache import TopicsMetadata
 from kafkawire.messages.describe_log_dirs_request import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
 from kafkawire.messages.describe_log_dirs_response import DescribeLogDirsResult
-from kafkawire.node.front.metadata_cache import TopicsView
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 from kafkawire.storage import MemoryDisk, TopicPartition
@@ -90,7 +90,7 @@ def fail(cluster: Cluster, broker: int, index: int) -> None:
 
 def offline_replicas(cluster: Cluster, index: int) -> list[int]:
     """Return the offline replicas that clients see in Metadata."""
-    topics = TopicsView()
+    topics = TopicsMetadata()
     topics.publish(cluster.newest(), None)
     found = topics.partition(TOPIC, index)
     assert found is not None

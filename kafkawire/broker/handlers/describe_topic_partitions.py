@@ -17,7 +17,7 @@ from ...messages.describe_topic_partitions_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..interfaces import PartitionMetadata
+from ..metadata_cache import PartitionMetadata
 from ..network.connection import Connection
 from ..request import Request
 from ..security.operations import TOPIC_OPERATIONS

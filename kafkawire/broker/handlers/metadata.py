@@ -34,7 +34,7 @@ from ...messages.metadata_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..interfaces import PartitionMetadata, TopicMetadata
+from ..metadata_cache import PartitionMetadata, TopicMetadata
 from ..network.connection import Connection
 from ..request import UNTIL_METADATA, Request, Work
 from ..security.operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS

@@ -24,6 +24,7 @@ from ...broker.events import (
     ReplyDue,
 )
 from ...broker.groups.coordinators import Coordinators
+from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
@@ -36,7 +37,6 @@ from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
 from .listeners import ConnectionDeadline, Listeners
 from .machines import NodeMachines
-from .metadata_cache import ImageMetadata
 from .offsets_log import NodeOffsetsLog
 from .options import DEFAULT, FrontOptions
 from .producer_ids import NodeProducerIds
@@ -75,7 +75,7 @@ class BrokerFront:
         """Key -> (value, resource) of what is set dynamically."""
         ensemble = options.ensemble
         self.control = None if ensemble is None else ControlState(node_id, ensemble)
-        self._shown = {name: ImageMetadata(name, ensemble) for name in listeners.endpoints}
+        self._shown = {name: MetadataCache(name, ensemble) for name in listeners.endpoints}
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
@@ -108,7 +108,6 @@ class BrokerFront:
             self._coordinators,
             listeners.endpoints,
             self.transactions.apis,
-            metadata,
         )
         self.transactions.apis.broker = self.broker
 

@@ -7,10 +7,10 @@ what it has appended since.
 from __future__ import annotations
 
 from ...broker.groups.coordinators import Coordinators
+from ...broker.metadata_cache import MetadataCache
 from ...broker.topics import OFFSETS_TOPIC
 from ...metadata import MetadataDelta, TopicIdPartition
 from ...protocol import ErrorCode
-from .metadata_cache import ImageMetadata
 from .offsets_log import Machines, NodeOffsetsLog
 
 E = ErrorCode
@@ -23,7 +23,7 @@ class GroupCoordinators:
         self,
         groups: Coordinators,
         log: NodeOffsetsLog,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         machines: Machines,
     ) -> None:
         self._groups = groups

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Protocol
 
+from ...broker.metadata_cache import MetadataCache
 from ...broker.topics import OFFSETS_TOPIC
 from ...metadata import TopicIdPartition
 from ...records import BatchBuilder, RecordBatches
 from ...replication import AppendResult, LogOffline, Partition
-from .metadata_cache import ImageMetadata
 
 READ_BYTES: Final = 1 << 20
 NEVER: Final = 2**63 - 1
@@ -40,7 +40,7 @@ class NodeOffsetsLog:
     """
 
     def __init__(
-        self, metadata: ImageMetadata, machines: Machines, topic: str = OFFSETS_TOPIC
+        self, metadata: MetadataCache, machines: Machines, topic: str = OFFSETS_TOPIC
     ) -> None:
         self.topic = topic
         self._metadata = metadata

@@ -15,6 +15,7 @@ from ...broker.fetched import Fetched
 from ...broker.handlers.list_offsets import EPOCH_FROM, NO_EPOCH
 from ...broker.handlers.produce import CURRENT_LEADER_FROM, RECORD_ERRORS_FROM
 from ...broker.log.conversion import AS_STORED_FROM, convert
+from ...broker.metadata_cache import MetadataCache
 from ...broker.request import Request
 from ...messages.delete_records_response import DeleteRecordsResponse, DeleteRecordsTopicResult
 from ...messages.fetch_response import (
@@ -31,7 +32,6 @@ from ...messages.produce_response import PartitionProduceResponse, ProduceRespon
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...replication.fetching import MOVED
-from .metadata_cache import ImageMetadata
 from .quotas.throttling import Throttling
 
 E = ErrorCode
@@ -63,7 +63,7 @@ class ProducePlan:
     """A Produce of a client."""
 
     request: Request
-    metadata: ImageMetadata
+    metadata: MetadataCache
     throttling: Throttling
 
     def response(self, body: ProduceResponse, now: float) -> ProduceResponse:
@@ -112,7 +112,7 @@ class FetchPlan:
     """
 
     request: Request
-    metadata: ImageMetadata
+    metadata: MetadataCache
     context: FetchContext
     read_committed: bool
     quota: int | None

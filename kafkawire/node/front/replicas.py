@@ -16,6 +16,7 @@ from ...broker.handlers.delete_records import deletion_failed
 from ...broker.handlers.list_offsets import OLD_STYLE_TO, lookup_error, offset_failed
 from ...broker.handlers.produce import TOPIC_IDS_FROM
 from ...broker.log.validation import RecordsRejected, Rules, check, rules
+from ...broker.metadata_cache import MetadataCache
 from ...broker.request import DELAYED, Outcome, Request
 from ...broker.topics import INTERNAL
 from ...messages.delete_records_request import DeleteRecordsRequest
@@ -34,7 +35,6 @@ from ...replication import Append, AppendRejected, AppendResult
 from ...replication.fetch_params import fetch_of, session_fetch
 from .listeners import Listeners
 from .machines import NodeMachines
-from .metadata_cache import ImageMetadata
 from .plans import AsItIs, DeletionPlan, FetchPlan, OffsetsPlan, ProducePlan
 from .quotas.throttling import Throttling
 from .transactions.produce import ProduceVerification
@@ -50,7 +50,7 @@ class NodeReplicas:
     def __init__(
         self,
         listeners: Listeners,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         machines: NodeMachines,
         verification: ProduceVerification,
         throttling: Throttling,
@@ -70,7 +70,7 @@ class NodeReplicas:
             context.bounds.session_partitions,
         )
 
-    def showing(self, metadata: ImageMetadata) -> NodeReplicas:
+    def showing(self, metadata: MetadataCache) -> NodeReplicas:
         """Return the same replicas, for the clients of another listener."""
         made = copy(self)
         made._metadata = metadata

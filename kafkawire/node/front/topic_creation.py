@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...broker.configs import Settings
+from ...broker.metadata_cache import MetadataCache, TopicMetadata
 from ...broker.topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...configs.topic_names import topic_name_error
 from ...messages.create_topics_request import (
@@ -21,7 +22,6 @@ from ...messages.create_topics_response import CreateTopicsResponse
 from ...metadata import MetadataDelta
 from ...primitives import Message
 from ...protocol import ErrorCode
-from .metadata_cache import ImageMetadata, TopicView
 from .requests import Submit
 
 TIMEOUT_MS: Final = 30_000
@@ -47,7 +47,7 @@ class NodeTopicCreation:
     def __init__(
         self,
         settings: Settings,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         voters: int,
         submit: Submit,
         initial: Mapping[str, int] = {},
@@ -72,7 +72,7 @@ class NodeTopicCreation:
                 topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=-1)
                 self._create(topic, now)
 
-    def find_or_create_topic(self, name: str, now: float) -> TopicView | None:
+    def find_or_create_topic(self, name: str, now: float) -> TopicMetadata | None:
         """Find a topic; let it be created if `auto.create.topics.enable` allows."""
         topic = self._metadata.topics.get(name)
         enabled = self._settings.flag("auto.create.topics.enable") and name not in INTERNAL
@@ -80,7 +80,7 @@ class NodeTopicCreation:
             self._create(CreatableTopic(name=name, num_partitions=-1, replication_factor=-1), now)
         return topic
 
-    def ensure_offsets_topic(self, now: float) -> TopicView | None:
+    def ensure_offsets_topic(self, now: float) -> TopicMetadata | None:
         """Find the `__consumer_offsets` topic, or let it be created.
 
         It has fewer replicas than configured only where the cluster has fewer nodes.
@@ -89,7 +89,7 @@ class NodeTopicCreation:
         count = self._settings.number("offsets.topic.num.partitions")
         return self._ensure(OFFSETS_TOPIC, count, factor, OFFSETS_CONFIGS, now)
 
-    def ensure_transactions_topic(self, now: float) -> TopicView | None:
+    def ensure_transactions_topic(self, now: float) -> TopicMetadata | None:
         """Find the `__transaction_state` topic, or let it be created, as the other one."""
         factor = self._factor("transaction.state.log.replication.factor")
         count = self._settings.number("transaction.state.log.num.partitions")
@@ -110,7 +110,7 @@ class NodeTopicCreation:
 
     def _ensure(
         self, name: str, count: int, factor: int, configs: Mapping[str, str], now: float
-    ) -> TopicView | None:
+    ) -> TopicMetadata | None:
         topic = self._metadata.topics.get(name)
         if topic is None:
             made = CreatableTopic(

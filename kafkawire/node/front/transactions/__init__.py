@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from ....broker.context import Context
 from ....broker.groups.coordinators import Coordinators
+from ....broker.metadata_cache import MetadataCache
 from ....metadata import TopicIdPartition
 from ....primitives import Message
 from ....transactions import TransactionConfig
 from ..machines import NodeMachines
-from ..metadata_cache import ImageMetadata
 from ..producer_ids import NodeProducerIds
 from .apis import NodeTransactions
 from .coordinators import TransactionCoordinators
@@ -33,7 +33,7 @@ class Transactions:
         self,
         node_id: int,
         context: Context,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         machines: NodeMachines,
         producer_ids: NodeProducerIds,
         groups: Coordinators,

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ....broker.broker import Broker
 from ....broker.groups.coordinators import partition_for
+from ....broker.metadata_cache import MetadataCache
 from ....broker.request import DELAYED, HandlerResult, Outcome, Request
 from ....broker.topics import OFFSETS_TOPIC
 from ....messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
@@ -42,7 +43,6 @@ from ....transactions import (
 from ....transactions import Request as CoordinatorRequest
 from ....transactions.responses import of_version, partitions_of, topic_results
 from ..machines import NodeMachines
-from ..metadata_cache import ImageMetadata
 from ..producer_ids import NodeProducerIds
 from .coordinators import TransactionCoordinators
 from .describing import describe_producers, describe_transactions, list_transactions
@@ -69,7 +69,7 @@ class NodeTransactions:
         offsets: TransactionalOffsets,
         producer_ids: NodeProducerIds,
         machines: NodeMachines,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
     ) -> None:
         self._coordinators = coordinators
         self._markers = markers

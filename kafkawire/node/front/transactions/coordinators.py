@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from ....broker.deadlines import Deadlines
 from ....broker.groups.coordinators import partition_for
+from ....broker.metadata_cache import MetadataCache
 from ....broker.topics import NO_LEADER, TRANSACTIONS_TOPIC
 from ....metadata import MetadataDelta, TopicIdPartition
 from ....protocol import ErrorCode
@@ -25,7 +26,6 @@ from ....transactions import (
     WriteMarkers,
 )
 from ..machines import NodeMachines
-from ..metadata_cache import ImageMetadata
 from ..offsets_log import NodeOffsetsLog
 from ..producer_ids import NodeProducerIds
 from .markers import NodeMarkers
@@ -40,7 +40,7 @@ class TransactionCoordinators:
     def __init__(
         self,
         node_id: int,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         machines: NodeMachines,
         config: TransactionConfig,
         producer_ids: NodeProducerIds,

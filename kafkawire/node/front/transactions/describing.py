@@ -5,6 +5,7 @@ Law: they show what is committed, and change nothing.
 
 from __future__ import annotations
 
+from ....broker.metadata_cache import MetadataCache
 from ....messages.describe_producers_request import DescribeProducersRequest
 from ....messages.describe_producers_response import (
     DescribeProducersResponse,
@@ -23,7 +24,6 @@ from ....protocol import ErrorCode
 from ....storage.producer_entry import ProducerStateEntry
 from ....transactions import Transaction, TransactionState
 from ..machines import NodeMachines
-from ..metadata_cache import ImageMetadata
 from .coordinators import TransactionCoordinators
 
 E = ErrorCode
@@ -92,7 +92,7 @@ def _described(coordinators: TransactionCoordinators, transactional_id: str) -> 
 
 
 def describe_producers(
-    machines: NodeMachines, metadata: ImageMetadata, body: DescribeProducersRequest
+    machines: NodeMachines, metadata: MetadataCache, body: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """Describe the producers of partitions that this node leads."""
     return DescribeProducersResponse(
@@ -110,7 +110,7 @@ def describe_producers(
 
 
 def _partition(
-    machines: NodeMachines, metadata: ImageMetadata, name: str, index: int
+    machines: NodeMachines, metadata: MetadataCache, name: str, index: int
 ) -> PartitionResponse:
     topic = metadata.topics.get(name)
     if topic is None or topic.partition(index) is None:

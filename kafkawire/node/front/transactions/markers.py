@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....broker.groups.coordinators import Coordinators
+from ....broker.metadata_cache import MetadataCache
 from ....broker.topics import OFFSETS_TOPIC
 from ....messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
 from ....messages.write_txn_markers_response import (
@@ -26,7 +27,6 @@ from ....records.builder import end_txn_batch
 from ....replication import AppendCompleted
 from ....transactions import TopicPartition, TransactionMarkers
 from ..machines import NodeMachines
-from ..metadata_cache import ImageMetadata
 
 E = ErrorCode
 VERSION: Final = 2
@@ -50,7 +50,7 @@ class NodeMarkers:
     def __init__(
         self,
         node_id: int,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         machines: NodeMachines,
         groups: Coordinators,
         wall_ms: Callable[[float], int],

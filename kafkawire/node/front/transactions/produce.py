@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from ....broker.configs import Settings
+from ....broker.metadata_cache import MetadataCache
 from ....errors import WireError
 from ....messages.produce_request import ProduceRequest
 from ....metadata import TopicIdPartition
@@ -18,7 +19,6 @@ from ....records import Batch
 from ....records.batch import HEADER_BYTES
 from ....transactions import TopicPartition
 from ..machines import NodeMachines
-from ..metadata_cache import ImageMetadata
 from .coordinators import TransactionCoordinators
 from .verification import RETRY, Claim, Errors, Then, TransactionVerifier
 
@@ -34,7 +34,7 @@ class ProduceVerification:
     def __init__(
         self,
         settings: Settings,
-        metadata: ImageMetadata,
+        metadata: MetadataCache,
         machines: NodeMachines,
         coordinators: TransactionCoordinators,
         verifier: TransactionVerifier,

@@ -1,4 +1,4 @@
-"""The metadata of a cluster as a node knows it: what `MetadataImage` holds, for request handlers.
+"""The metadata of a cluster as request handlers need it, from the `MetadataImage` of the broker.
 
 Law: it shows the image that was published last; nothing is copied that did not change.
 """
@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ...broker import Endpoint
-from ...broker.control_state import Ensemble
-from ...broker.security.scram import Credential
-from ...broker.topics import INTERNAL
-from ...configs import ResourceType
-from ...configs.features import KRAFT, UNSERVED, Feature
-from ...metadata import (
+from ..configs import ResourceType
+from ..configs.features import KRAFT, UNSERVED, Feature
+from ..metadata import (
     NO_LEADER,
     BrokerRegistration,
     MetadataDelta,
@@ -22,14 +18,18 @@ from ...metadata import (
     PartitionRegistration,
     TopicImage,
 )
+from .context import Endpoint
+from .control_state import Ensemble
+from .security.scram import Credential
+from .topics import INTERNAL
 
 NO_CONTROLLER: Final = -1
 SCRAM_MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Mechanism -> its number in records and requests."""
 
 
-class PartitionView:
-    """A partition of an image."""
+class PartitionMetadata:
+    """A partition of an image. offline: replicas that are offline, or on brokers that are down."""
 
     __slots__ = ("index", "isr", "leader_epoch", "leader_id", "offline", "replicas")
 
@@ -43,8 +43,8 @@ class PartitionView:
         self.offline = [each for each in found.replicas if not _is_online(image, found, each)]
 
 
-class TopicView:
-    """A topic of an image."""
+class TopicMetadata:
+    """A topic of an image. configs: the values set for it."""
 
     __slots__ = ("_image", "configs", "name", "partitions", "topic_id")
 
@@ -53,23 +53,25 @@ class TopicView:
         self.name = topic.name
         self.topic_id = topic.topic_id
         self.configs: Mapping[str, str] = image.config(ResourceType.TOPIC, topic.name)
-        self.partitions = [PartitionView(image, topic, index) for index in sorted(topic.partitions)]
+        self.partitions = [
+            PartitionMetadata(image, topic, index) for index in sorted(topic.partitions)
+        ]
 
     @property
     def is_internal(self) -> bool:
         return self.name in INTERNAL
 
-    def partition(self, index: int) -> PartitionView | None:
+    def partition(self, index: int) -> PartitionMetadata | None:
         """Find a partition by its index."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
-class TopicsView:
+class TopicsMetadata:
     """The topics of an image; each is made when it is first needed."""
 
     def __init__(self) -> None:
         self._image = MetadataImage()
-        self._views: dict[bytes, TopicView] = {}
+        self._views: dict[bytes, TopicMetadata] = {}
         self._partition_count: int | None = 0
 
     def publish(self, image: MetadataImage, delta: MetadataDelta | None) -> None:
@@ -94,36 +96,36 @@ class TopicsView:
             self._partition_count = sum(len(topic.partitions) for topic in topics)
         return self._partition_count
 
-    def __iter__(self) -> Iterator[TopicView]:
+    def __iter__(self) -> Iterator[TopicMetadata]:
         return (self._view(topic) for topic in list(self._image.topics.values()))
 
     def __contains__(self, name: object) -> bool:
         return name in self._image.topic_ids
 
-    def get(self, name: str) -> TopicView | None:
+    def get(self, name: str) -> TopicMetadata | None:
         """Find a topic by name."""
         topic = self._image.topic(name)
         return None if topic is None else self._view(topic)
 
-    def by_id(self, topic_id: bytes) -> TopicView | None:
+    def by_id(self, topic_id: bytes) -> TopicMetadata | None:
         """Find a topic by id."""
         topic = self._image.topics.get(topic_id)
         return None if topic is None else self._view(topic)
 
-    def partition(self, name: str, index: int) -> PartitionView | None:
+    def partition(self, name: str, index: int) -> PartitionMetadata | None:
         """Find a partition."""
         topic = self.get(name)
         return None if topic is None else topic.partition(index)
 
-    def _view(self, topic: TopicImage) -> TopicView:
+    def _view(self, topic: TopicImage) -> TopicMetadata:
         view = self._views.get(topic.topic_id)
         if view is None:
-            view = self._views[topic.topic_id] = TopicView(self._image, topic)
+            view = self._views[topic.topic_id] = TopicMetadata(self._image, topic)
         return view
 
 
-class ImageMetadata:
-    """`MetadataCache` of a node.
+class MetadataCache:
+    """The cluster as the clients of one listener see it.
 
     listener: the name of the listener whose endpoints clients are shown. ensemble: who elects the
     controller that they are shown, in ZooKeeper. offset: of the last record that is in the image.
@@ -133,7 +135,7 @@ class ImageMetadata:
         self._listener = listener
         self._ensemble = ensemble
         self.image = MetadataImage()
-        self.topics = TopicsView()
+        self.topics = TopicsMetadata()
         self._endpoints: dict[int, Endpoint] = {}
 
     def publish(self, image: MetadataImage, delta: MetadataDelta | None = None) -> None:
