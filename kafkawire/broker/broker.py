@@ -13,16 +13,16 @@ from ..protocol import ErrorCode
 from .apis import SupportedApis
 from .configs import Settings
 from .context import Context, Endpoint
+from .forwarding import ForwardingManager
 from .groups.coordinators import Coordinators
 from .interfaces import (
-    ForwardingManager,
     ProducerIdManager,
     Replicas,
-    TopicCreation,
     TransactionApis,
 )
 from .metadata_cache import MetadataCache, TopicsMetadata
 from .network.request_channel import RequestChannel
+from .topic_creation import TopicCreation
 from .topics import NO_LEADER, OFFSETS_TOPIC
 
 if TYPE_CHECKING:

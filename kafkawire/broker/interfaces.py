@@ -7,11 +7,9 @@ Law: handlers use nothing else. A result may be `DELAYED`: then the response fol
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ..primitives import Message
 from .fetched import Fetched
-from .metadata_cache import TopicMetadata
 from .request import HandlerResult, Outcome, Request
 
 if TYPE_CHECKING:
@@ -60,46 +58,6 @@ class Replicas(Protocol):
 
     def forget(self, request: Request, /) -> None:
         """Drop a delayed operation: its client disconnected."""
-
-
-class Plan(Protocol):
-    """What becomes of a response of the controller."""
-
-    def response(self, body: Any, now: float, /) -> Message | Fetched:
-        """Return what the client gets."""
-
-
-class ForwardingManager(Protocol):
-    """The way to the active controller."""
-
-    def forward(
-        self,
-        request: Request,
-        now: float,
-        instead: Message | None = None,
-        plan: Plan | None = None,
-        /,
-    ) -> HandlerResult:
-        """Let the controller decide on a request.
-
-        instead: what the controller gets. plan: makes the response of that of the controller.
-        """
-
-
-class TopicCreation(Protocol):
-    """Creates topics without a CreateTopics of a client, as Kafka's AutoTopicCreationManager."""
-
-    def find_or_create_topic(self, name: str, now: float, /) -> TopicMetadata | None:
-        """Find a topic; create it if `auto.create.topics.enable` allows. None: perhaps later."""
-
-    def ensure_offsets_topic(self, now: float, /) -> TopicMetadata | None:
-        """Find the `__consumer_offsets` topic, or create it. None: perhaps later."""
-
-    def ensure_transactions_topic(self, now: float, /) -> TopicMetadata | None:
-        """Find the topic whose leaders coordinate transactions, or create it."""
-
-    def is_creating(self, name: str, /) -> bool:
-        """Return whether a topic will be there when the metadata changes, or a later time."""
 
 
 class ProducerIdManager(Protocol):

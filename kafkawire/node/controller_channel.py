@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ..controller.operations.refusals import REFUSALS, refusal
-from ..messages.describe_quorum_response import DescribeQuorumResponse
+from ..controller.operations.refusals import is_refused
 from ..primitives import Message
-from ..protocol import ErrorCode
-from ..raft.client import REQUESTS as QUORUM_REQUESTS
 
 
 class Owner(Enum):
@@ -112,18 +109,3 @@ class ControllerChannel:
         if is_active:
             times += [each.send_at for each in self._pending.values() if each.send_at is not None]
         return min(times, default=None)
-
-
-def is_refused(request: Message, response: Message | None) -> bool:
-    """Return whether no active controller has responded."""
-    if response is None:
-        return True
-    code = getattr(response, "error_code", None)
-    if isinstance(response, DescribeQuorumResponse) and not code:
-        code = response.topics[0].partitions[0].error_code
-    if code:
-        return code in (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if type(request) in QUORUM_REQUESTS or type(request) not in REFUSALS:
-        return False
-    refused = refusal(request, ErrorCode.NOT_CONTROLLER)
-    return response == refused != refusal(request, ErrorCode.NONE)  # equal if it names nothing

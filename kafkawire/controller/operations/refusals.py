@@ -39,6 +39,7 @@ from ...messages.create_partitions_request import CreatePartitionsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...messages.delete_acls_request import DeleteAclsRequest
 from ...messages.delete_topics_request import DeleteTopicsRequest
+from ...messages.describe_quorum_response import DescribeQuorumResponse
 from ...messages.elect_leaders_request import ElectLeadersRequest
 from ...messages.elect_leaders_response import (
     ElectLeadersResponse,
@@ -54,6 +55,7 @@ from ...messages.update_features_request import UpdateFeaturesRequest
 from ...messages.update_features_response import UpdateFeaturesResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ...raft.client import REQUESTS as QUORUM_REQUESTS
 
 Refusal = Callable[[Any, ErrorCode], Message]
 
@@ -210,3 +212,18 @@ REFUSALS: Final[Mapping[type[Message], Refusal]] = {
 def refusal(body: Message, error: ErrorCode) -> Message:
     """Make the response that refuses a request. KeyError for one that no controller serves."""
     return REFUSALS[type(body)](body, error)
+
+
+def is_refused(request: Message, response: Message | None) -> bool:
+    """Return whether no active controller has responded."""
+    if response is None:
+        return True
+    code = getattr(response, "error_code", None)
+    if isinstance(response, DescribeQuorumResponse) and not code:
+        code = response.topics[0].partitions[0].error_code
+    if code:
+        return code in (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if type(request) in QUORUM_REQUESTS or type(request) not in REFUSALS:
+        return False
+    refused = refusal(request, ErrorCode.NOT_CONTROLLER)
+    return response == refused != refusal(request, ErrorCode.NONE)  # equal if it names nothing

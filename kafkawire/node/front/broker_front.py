@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ...broker.broker import Broker
+from ...broker.config_changes import CheckedForwarding
 from ...broker.configs import Settings
 from ...broker.control_state import ControlState
 from ...broker.events import (
@@ -23,9 +24,12 @@ from ...broker.events import (
     OffsetsLoaded,
     ReplyDue,
 )
+from ...broker.forwarding import ForwardingManager
 from ...broker.groups.coordinators import Coordinators
 from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
+from ...broker.producer_ids import ProducerIds
+from ...broker.topic_creation import TopicCreation
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
@@ -33,18 +37,14 @@ from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
 from ..config import NodeConfig
 from .apis import is_between_brokers, listener_apis
-from .config_changes import CheckedForwarding
 from .group_coordinators import GroupCoordinators
 from .listeners import ConnectionDeadline, Listeners
 from .machines import NodeMachines
 from .offsets_log import NodeOffsetsLog
 from .options import DEFAULT, FrontOptions
-from .producer_ids import NodeProducerIds
 from .quotas.client_quotas import ClientQuotas
 from .quotas.throttling import Throttling
 from .replicas import NodeReplicas
-from .requests import NodeForwarding
-from .topic_creation import NodeTopicCreation
 from .transactions import Transactions
 
 ALL_BROKERS: Final = ""
@@ -80,8 +80,8 @@ class BrokerFront:
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
         voters = len(config.voters.voters)
-        self._creation = NodeTopicCreation(settings, metadata, voters, submit, options.topics)
-        self._producer_ids = NodeProducerIds(node_id, machines.broker_epoch, channel, submit)
+        self._creation = TopicCreation(settings, metadata, voters, submit, options.topics)
+        self._producer_ids = ProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = NodeOffsetsLog(metadata, machines)
         self._coordinators = Coordinators(context, channel, offsets_log)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
@@ -125,7 +125,7 @@ class BrokerFront:
                 apis=listener_apis(self._config, name),
                 context=listeners.context,
                 channel=listeners.channel,
-                controller=NodeForwarding(self._submit),
+                controller=ForwardingManager(self._submit),
             )
             return dict.fromkeys(listeners.endpoints, broker)
         return {name: self._broker_of(name) for name in self._shown}

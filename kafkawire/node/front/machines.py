@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from ...broker.fetched import Fetched
+from ...broker.forwarding import AnyPlan, Plan, Submitted
 from ...broker.request import DELAYED, Outcome, Request
 from ...errors import LocalProtocolError
 from ...messages import REGISTRY
@@ -24,8 +25,6 @@ from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
 from ..node import Node
 from ..replica_log import StoredReplicaLog
-from .plans import Plan
-from .requests import AnyPlan, Submitted
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message | Fetched)

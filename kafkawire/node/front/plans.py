@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final
 
 from ...broker.fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ...broker.fetched import Fetched
@@ -29,7 +29,6 @@ from ...messages.list_offsets_response import ListOffsetsPartitionResponse, List
 from ...messages.produce_response import LeaderIdAndEpoch as ProduceLeader
 from ...messages.produce_response import NodeEndpoint as ProduceEndpoint
 from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
-from ...primitives import Message
 from ...protocol import ErrorCode
 from ...replication.fetching import MOVED
 from .quotas.throttling import Throttling
@@ -38,24 +37,6 @@ E = ErrorCode
 FETCHED_LEADER_FROM: Final = 16
 JOINED_BYTES: Final = 1 << 14
 """Records of a partition up to this size are joined: a copy costs less than a write of its own."""
-B = TypeVar("B", bound=Message)
-M = TypeVar("M", bound=Message, contravariant=True)
-R = TypeVar("R", bound=Message | Fetched, covariant=True)
-
-
-class Plan(Protocol[M, R]):
-    """What becomes of a response."""
-
-    def response(self, body: M, now: float, /) -> R:
-        """Return what the client gets."""
-
-
-class AsItIs(Generic[B]):
-    """The client gets the response as it is."""
-
-    def response(self, body: B, _now: float) -> B:
-        """Return the response."""
-        return body
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from ...broker.fetch_sessions import Sessions
 from ...broker.fetched import Fetched
+from ...broker.forwarding import AsItIs
 from ...broker.handlers.delete_records import deletion_failed
 from ...broker.handlers.list_offsets import OLD_STYLE_TO, lookup_error, offset_failed
 from ...broker.handlers.produce import TOPIC_IDS_FROM
@@ -35,7 +36,7 @@ from ...replication import Append, AppendRejected, AppendResult
 from ...replication.fetch_params import fetch_of, session_fetch
 from .listeners import Listeners
 from .machines import NodeMachines
-from .plans import AsItIs, DeletionPlan, FetchPlan, OffsetsPlan, ProducePlan
+from .plans import DeletionPlan, FetchPlan, OffsetsPlan, ProducePlan
 from .quotas.throttling import Throttling
 from .transactions.produce import ProduceVerification
 from .transactions.verification import Errors

@@ -11,11 +11,11 @@ from __future__ import annotations
 from ....broker.context import Context
 from ....broker.groups.coordinators import Coordinators
 from ....broker.metadata_cache import MetadataCache
+from ....broker.producer_ids import ProducerIds
 from ....metadata import TopicIdPartition
 from ....primitives import Message
 from ....transactions import TransactionConfig
 from ..machines import NodeMachines
-from ..producer_ids import NodeProducerIds
 from .apis import NodeTransactions
 from .coordinators import TransactionCoordinators
 from .markers import NodeMarkers
@@ -35,7 +35,7 @@ class Transactions:
         context: Context,
         metadata: MetadataCache,
         machines: NodeMachines,
-        producer_ids: NodeProducerIds,
+        producer_ids: ProducerIds,
         groups: Coordinators,
     ) -> None:
         self._metadata = metadata

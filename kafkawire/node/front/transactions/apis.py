@@ -12,6 +12,7 @@ from typing import Any, Final
 from ....broker.broker import Broker
 from ....broker.groups.coordinators import partition_for
 from ....broker.metadata_cache import MetadataCache
+from ....broker.producer_ids import ProducerIds
 from ....broker.request import DELAYED, HandlerResult, Outcome, Request
 from ....broker.topics import OFFSETS_TOPIC
 from ....messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
@@ -43,7 +44,6 @@ from ....transactions import (
 from ....transactions import Request as CoordinatorRequest
 from ....transactions.responses import of_version, partitions_of, topic_results
 from ..machines import NodeMachines
-from ..producer_ids import NodeProducerIds
 from .coordinators import TransactionCoordinators
 from .describing import describe_producers, describe_transactions, list_transactions
 from .markers import NodeMarkers
@@ -67,7 +67,7 @@ class NodeTransactions:
         coordinators: TransactionCoordinators,
         markers: NodeMarkers,
         offsets: TransactionalOffsets,
-        producer_ids: NodeProducerIds,
+        producer_ids: ProducerIds,
         machines: NodeMachines,
         metadata: MetadataCache,
     ) -> None:

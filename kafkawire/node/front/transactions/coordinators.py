@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from ....broker.deadlines import Deadlines
 from ....broker.groups.coordinators import partition_for
 from ....broker.metadata_cache import MetadataCache
+from ....broker.producer_ids import ProducerIds
 from ....broker.topics import NO_LEADER, TRANSACTIONS_TOPIC
 from ....metadata import MetadataDelta, TopicIdPartition
 from ....protocol import ErrorCode
@@ -27,7 +28,6 @@ from ....transactions import (
 )
 from ..machines import NodeMachines
 from ..offsets_log import NodeOffsetsLog
-from ..producer_ids import NodeProducerIds
 from .markers import NodeMarkers
 
 E = ErrorCode
@@ -43,7 +43,7 @@ class TransactionCoordinators:
         metadata: MetadataCache,
         machines: NodeMachines,
         config: TransactionConfig,
-        producer_ids: NodeProducerIds,
+        producer_ids: ProducerIds,
         markers: NodeMarkers,
     ) -> None:
         self._node_id = node_id

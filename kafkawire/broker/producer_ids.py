@@ -9,21 +9,21 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from ...broker.network.request_channel import RequestChannel
-from ...broker.request import DELAYED, Outcome, Request
-from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
-from ...messages.allocate_producer_ids_response import AllocateProducerIdsResponse
-from ...messages.init_producer_id_response import InitProducerIdResponse
-from ...primitives import Message
-from ...protocol import ErrorCode
-from .requests import Submit
+from ..messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from ..messages.allocate_producer_ids_response import AllocateProducerIdsResponse
+from ..messages.init_producer_id_response import InitProducerIdResponse
+from ..primitives import Message
+from ..protocol import ErrorCode
+from .forwarding import Submit
+from .network.request_channel import RequestChannel
+from .request import DELAYED, Outcome, Request
 
 NOBODY: Final = -1
 Then = Callable[[int | None, float], None]
 
 
-class NodeProducerIds:
-    """The producer ids of a node. broker_epoch: returns that of its registration."""
+class ProducerIds:
+    """The producer ids of a broker. broker_epoch: returns that of its registration."""
 
     def __init__(
         self,

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...broker.configs import Settings
-from ...broker.request import DELAYED, HandlerResult, Request
-from ...configs import BROKER_CONFIGS, ConfigKey, ResourceType, Update, config_error, source_of
-from ...controller.operations.alter_configs import changes
-from ...controller.operations.assignments import Refused
-from ...controller.operations.refusals import refusal
-from ...messages.alter_configs_request import AlterConfigsRequest
-from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-from ...primitives import Message
-from ...protocol import ErrorCode
-from .requests import AnyPlan, NodeForwarding, Submit
+from ..configs import BROKER_CONFIGS, ConfigKey, ResourceType, Update, config_error, source_of
+from ..controller.operations.alter_configs import changes
+from ..controller.operations.assignments import Refused
+from ..controller.operations.refusals import refusal
+from ..messages.alter_configs_request import AlterConfigsRequest
+from ..messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from ..primitives import Message
+from ..protocol import ErrorCode
+from .configs import Settings
+from .forwarding import AnyPlan, ForwardingManager, Submit
+from .request import DELAYED, HandlerResult, Request
 
 Problem = tuple[ErrorCode, str]
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
@@ -62,14 +62,13 @@ class ConfigPlan:
         return body
 
 
-class CheckedForwarding:
-    """`ForwardingManager` of the clients of a broker."""
+class CheckedForwarding(ForwardingManager):
+    """The way of the clients of a broker to the active controller."""
 
     def __init__(self, settings: Settings, node_id: int, submit: Submit) -> None:
+        super().__init__(submit)
         self._settings = settings
         self._own = str(node_id)
-        self._submit = submit
-        self._forwarding = NodeForwarding(submit)
 
     def forward(
         self,
@@ -82,7 +81,7 @@ class CheckedForwarding:
         body = request.body
         refused = self._refused(body) if isinstance(body, CHANGES) else {}
         if not refused:
-            return self._forwarding.forward(request, now, instead, plan)
+            return super().forward(request, now, instead, plan)
         assert isinstance(body, CHANGES)
         plan = ConfigPlan(body, refused)
         rest = plan.rest

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...broker.configs import Settings
-from ...broker.metadata_cache import MetadataCache, TopicMetadata
-from ...broker.topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from ...configs.topic_names import topic_name_error
-from ...messages.create_topics_request import (
+from ..configs.topic_names import topic_name_error
+from ..messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from ...messages.create_topics_response import CreateTopicsResponse
-from ...metadata import MetadataDelta
-from ...primitives import Message
-from ...protocol import ErrorCode
-from .requests import Submit
+from ..messages.create_topics_response import CreateTopicsResponse
+from ..metadata import MetadataDelta
+from ..primitives import Message
+from ..protocol import ErrorCode
+from .configs import Settings
+from .forwarding import Submit
+from .metadata_cache import MetadataCache, TopicMetadata
+from .topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 TIMEOUT_MS: Final = 30_000
 AGAIN: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER})
@@ -38,8 +38,8 @@ TRANSACTIONS_CONFIGS: Final = {
 }
 
 
-class NodeTopicCreation:
-    """`TopicCreation` of a node. voters: how many nodes the cluster has at least.
+class TopicCreation:
+    """Creates topics without a CreateTopics of a client. voters: how many nodes there are at least.
 
     initial: name -> partitions of topics to create as soon as there are enough brokers.
     """

@@ -6,14 +6,33 @@ Law: each gets one response, which goes to the client as its plan says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ...broker.fetched import Fetched
-from ...broker.request import DELAYED, HandlerResult, Request
-from ...messages.api_key import ApiKey
-from ...primitives import Message
+from ..messages.api_key import ApiKey
+from ..primitives import Message
 from .envelope import EnvelopePlan, opened
-from .plans import AsItIs, Plan
+from .fetched import Fetched
+from .request import DELAYED, HandlerResult, Request
+
+B = TypeVar("B", bound=Message)
+M = TypeVar("M", bound=Message, contravariant=True)
+R = TypeVar("R", bound=Message | Fetched, covariant=True)
+
+
+class Plan(Protocol[M, R]):
+    """What becomes of a response."""
+
+    def response(self, body: M, now: float, /) -> R:
+        """Return what the client gets."""
+
+
+class AsItIs(Generic[B]):
+    """The client gets the response as it is."""
+
+    def response(self, body: B, _now: float) -> B:
+        """Return the response."""
+        return body
+
 
 AnyPlan = Plan[Any, Message | Fetched]
 Submit = Callable[[Request | None, Message, AnyPlan | None, float], None]
@@ -28,8 +47,8 @@ class Submitted(NamedTuple):
     plan: AnyPlan | None
 
 
-class NodeForwarding:
-    """`ForwardingManager` of a node: its machines send it to the active controller."""
+class ForwardingManager:
+    """The way to the active controller. submit: hands requests to the node."""
 
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
@@ -41,7 +60,10 @@ class NodeForwarding:
         instead: Message | None = None,
         plan: AnyPlan | None = None,
     ) -> HandlerResult:
-        """Let the controller decide on a request, or on the one in an Envelope."""
+        """Let the controller decide on a request, or on the one in an Envelope.
+
+        instead: what the controller gets. plan: makes the response of that of the controller.
+        """
         if request.api_key is ApiKey.ENVELOPE:
             inner = opened(request)
             if isinstance(inner, Message):
