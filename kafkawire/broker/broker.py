@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..configs.features import features
 from ..protocol import ErrorCode
 from .apis import SupportedApis
 from .configs import Settings
@@ -67,6 +68,13 @@ class Broker:
     @property
     def node_id(self) -> int:
         return self.endpoint.node_id
+
+    def finalized_level(self, name: str) -> int:
+        """Return the level of a feature that is finalized; 0 for none of the release."""
+        for feature in features(self.apis.release):
+            if feature.name == name:
+                return self.metadata.finalized_level(feature)
+        return 0
 
     @property
     def image(self) -> MetadataImage:

@@ -9,7 +9,9 @@ ELR: Final = "eligible.leader.replicas.version"
 KRAFT: Final = "kraft.version"
 METADATA: Final = "metadata.version"
 TRANSACTIONS: Final = "transaction.version"
-UNSERVED: Final = frozenset({"group.version", "share.version", "streams.version"})
+GROUP: Final = "group.version"
+"""The feature whose level 1 has consumer groups of KIP-848."""
+UNSERVED: Final = frozenset({"share.version", "streams.version"})
 """Features whose APIs no broker of kafkawire serves: none of them says that they are finalized.
 
 Brokers of Kafka in the same cluster may serve them, so nodes support their levels.
@@ -65,7 +67,7 @@ class Feature(NamedTuple):
 FEATURES_CHANGED: Final[Mapping[str, tuple[Feature, ...]]] = {
     "4.0": (
         Feature(ELR, 0, 1, 0),
-        Feature("group.version", 0, 1, 1),
+        Feature(GROUP, 0, 1, 1),
         Feature(KRAFT, 0, 1, 1),
         Feature(TRANSACTIONS, 0, 2, 2),
     ),

@@ -12,29 +12,27 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...primitives import Message
 from ...protocol import ErrorCode
-from ...protocol.versioned import try_versioned
 from ...records import BatchBuilder
 from ..context import Context
 from ..events import GroupDue
 from ..interfaces import CoordinatorLog
+from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
 from . import offsets
+from .consumer_groups.coordinator import ConsumerGroups
 from .deferred import DeferredResponses
 from .group import Group
 from .loading import load
-from .offsets import NEVER, Committed, LogRecord, TopicPartition
+from .offsets import Committed, LogRecord, TopicPartition
 from .pending_offsets import PendingOffsets
 from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
 from .responses import message
-from .states import GroupState, Kind
+from .states import Kind
 from .usage import Usage
 
 E = ErrorCode
-CONSUMER: Final = "consumer"
-MINUTE_MS: Final = 60_000
 CLIENT_CHARACTERS: Final = 200
 """Maximum length of the client id or group instance id at the start of a member id."""
 
@@ -42,6 +40,7 @@ CLIENT_CHARACTERS: Final = 200
 class Coordinator:
     """The groups of one partition by id, and their committed offsets.
 
+    groups: of the classic protocol. consumer_groups: of KIP-848; a group is of one type.
     index: of the partition. usage: of all groups of the cluster. deferred: the responses that wait
     until records are committed. pending: the offset after what it has appended, 0 if that is
     committed.
@@ -52,6 +51,7 @@ class Coordinator:
         context: Context,
         channel: RequestChannel,
         log: CoordinatorLog,
+        metadata: MetadataCache,
         usage: Usage,
         deferred: DeferredResponses,
         index: int,
@@ -66,6 +66,7 @@ class Coordinator:
         self.groups: dict[str, Group] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
         self.pending_offsets = PendingOffsets()
+        self.consumer_groups = ConsumerGroups(context, metadata, usage, index, self._write)
 
     # -- groups
 
@@ -89,7 +90,8 @@ class Coordinator:
 
     def may_create(self, group_id: str) -> bool:
         """Whether a group exists, or may be created."""
-        return group_id in self.groups or self.usage.admits_group()
+        exists = group_id in self.groups or group_id in self.consumer_groups
+        return exists or self.usage.admits_group()
 
     def handle(self, group: Group, request: GroupRequest, now: float) -> None:
         """Handle a group request; the response is sent now or later."""
@@ -114,6 +116,7 @@ class Coordinator:
         group = self.groups.get(group_id)
         if group is not None:
             self.perform(group, group.advance(now), now)
+        self.consumer_groups.due(group_id, now)
 
     def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
         """Carry out the effects of a group."""
@@ -128,40 +131,43 @@ class Coordinator:
         due = GroupDue(self.index, group.group_id)
         self.context.deadlines.set(due, group.next_deadline())
 
+    def remove(self, group: Group, now: float) -> None:
+        """Delete a classic group, but not its committed offsets."""
+        self._write([offsets.group_tombstone(group.group_id)], now)
+        self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
+        del self.groups[group.group_id]
+        self.usage.forget(group)
+
     def delete(self, group_id: str, now: float) -> ErrorCode:
         """Delete a group without members, and its committed offsets."""
+        consumer_group = self.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            if consumer_group.population:
+                return E.NON_EMPTY_GROUP
+            self._forget_offsets(group_id, now)
+            self.consumer_groups.forget(consumer_group, now)
+            return E.NONE
         group = self.groups.get(group_id)
         if group is None:
             return E.GROUP_ID_NOT_FOUND
         error = group.admits(Kind.DELETE)
         if not error:
-            self._forget(group, now)
+            self.forget(group, now)
         return error
 
-    def _forget(self, group: Group, now: float) -> None:
-        group_id = group.group_id
+    def forget(self, group: Group, now: float) -> None:
+        """Delete a classic group, and its committed offsets."""
+        self._forget_offsets(group.group_id, now)
+        self.remove(group, now)
+
+    def _forget_offsets(self, group_id: str, now: float) -> None:
         committed, pending = self.offsets.pop(group_id, {}), list(self.pending_offsets.of(group_id))
         self.usage.offsets -= len(committed)
         self.pending_offsets.supersede(group_id, pending)
         of_group = dict.fromkeys([*committed, *pending])
         deleted = [offsets.offset_record(group_id, of, None) for of in of_group]
-        self._write([*deleted, offsets.group_tombstone(group_id)], now)
-        self.perform(group, group.end(E.GROUP_ID_NOT_FOUND), now)
-        del self.groups[group_id]
-        self.usage.forget(group)
-
-    def subscribed(self, group: Group) -> frozenset[str] | None:
-        """Return the subscribed topics of a consumer group; None if unknown."""
-        if group.protocol_type != CONSUMER:
-            return None
-        topics: set[str] = set()
-        for member in group.members:
-            metadata = member.metadata(group.protocol_name)
-            found = try_versioned(ConsumerProtocolSubscription.__name__, metadata)
-            if found is None:
-                return None
-            topics.update(found.value.topics)
-        return frozenset(topics)
+        if deleted:
+            self._write(deleted, now)
 
     # -- offsets
 
@@ -173,6 +179,8 @@ class Coordinator:
         records: Iterable[LogRecord],
     ) -> None:
         """Commit offsets of a group. records: `given` as log records (`offset_record`)."""
+        if group_id not in self.consumer_groups:
+            self.group(group_id, now)
         if given:
             self._write(records, now)
             self.pending_offsets.supersede(group_id, given)
@@ -195,6 +203,8 @@ class Coordinator:
 
         producer: its id and epoch.
         """
+        if group_id not in self.consumer_groups:
+            self.group(group_id, now)
         builder = BatchBuilder(
             producer_id=producer[0], producer_epoch=producer[1], transactional=True
         )
@@ -224,32 +234,6 @@ class Coordinator:
             for each in deleted:
                 del by_partition[each]
             self.usage.offsets -= len(deleted)
-
-    def expire(self, now: float) -> None:
-        """Delete expired offsets, and empty groups without offsets."""
-        wall_ms = self.context.wall_ms(now)
-        for group in list(self.groups.values()):
-            by_partition = self.offsets.get(group.group_id, {})
-            in_use = self.subscribed(group) if len(group.members) else frozenset()
-            expired = [
-                of
-                for of, committed in by_partition.items()
-                if in_use is not None
-                and of[0] not in in_use
-                and wall_ms >= self._expires_at(group, committed)
-            ]
-            self.delete_offsets(group.group_id, expired, now)
-            unused = group.state is GroupState.EMPTY and not group.pending_members
-            if unused and not by_partition and not self.pending_offsets.of(group.group_id):
-                self._forget(group, now)
-
-    def _expires_at(self, group: Group, committed: Committed) -> int:
-        if committed.expire_timestamp != NEVER:
-            return committed.expire_timestamp
-        retention = self.context.settings.number("offsets.retention.minutes") * MINUTE_MS
-        empty = group.state is GroupState.EMPTY and group.protocol_type is not None
-        since = self.context.wall_ms(group.changed_at) if empty else committed.commit_timestamp
-        return since + retention
 
     def topics_deleted(self, topics: Collection[str], now: float) -> None:
         """Delete the committed offsets of deleted topics."""
@@ -294,6 +278,7 @@ class Coordinator:
             self.perform(group, group.end(error), now)
             self.usage.forget(group)
         self.groups.clear()
+        self.consumer_groups.unload()
         self.usage.offsets -= sum(map(len, self.offsets.values()))
         self.offsets.clear()
         self.pending_offsets = PendingOffsets()

@@ -16,6 +16,7 @@ from ...protocol import ErrorCode
 from ..context import Context
 from ..events import GroupDue, OffsetsDue, OffsetsLoaded
 from ..interfaces import CoordinatorLog
+from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
 from ..request import DELAYED, Outcome, Request
 
@@ -50,8 +51,15 @@ def partition_for(group_id: str, partitions: int) -> int:
 class Coordinators:
     """The coordinators by partition: of all brokers of a cluster in memory, or of one node."""
 
-    def __init__(self, context: Context, channel: RequestChannel, log: CoordinatorLog) -> None:
+    def __init__(
+        self,
+        context: Context,
+        channel: RequestChannel,
+        log: CoordinatorLog,
+        metadata: MetadataCache,
+    ) -> None:
         self._context = context
+        self._metadata = metadata
         self._channel = channel
         self._log = log
         self._by_partition: dict[int, Coordinator] = {}
@@ -93,7 +101,13 @@ class Coordinators:
             from .coordinator import Coordinator
 
             found = self._by_partition[index] = Coordinator(
-                self._context, self._channel, self._log, self.usage, self.deferred, index
+                self._context,
+                self._channel,
+                self._log,
+                self._metadata,
+                self.usage,
+                self.deferred,
+                index,
             )
         return found
 
@@ -166,8 +180,10 @@ class Coordinators:
 
     def expire_offsets(self, now: float) -> None:
         """Delete expired offsets, and schedule the next check."""
+        from .expiration import expire  # imported late, as coordinators above
+
         for coordinator in list(self._by_partition.values()):
-            coordinator.expire(now)
+            expire(coordinator, now)
         self._schedule_expiration(now)
 
     def _schedule_expiration(self, now: float) -> None:

@@ -21,6 +21,7 @@ from ...records import Batch, ControlType, control_record
 from ..context import Context
 from ..interfaces import CoordinatorLog
 from . import offsets
+from .consumer_groups.coordinator import ConsumerGroups
 from .group import Group
 from .offsets import Committed, TopicPartition
 from .pending_offsets import PendingOffsets
@@ -40,6 +41,7 @@ class Coordinator(Protocol):
     groups: dict[str, Group]
     offsets: defaultdict[str, dict[TopicPartition, Committed]]
     pending_offsets: PendingOffsets
+    consumer_groups: ConsumerGroups
 
     def appended(self, offset: int) -> None:
         """Take note of the end of the log."""
@@ -70,7 +72,10 @@ def load(coordinator: Coordinator, now: float) -> None:
             offsets.restore(group, metadata, now)
             since_ms = metadata.current_state_timestamp
             group.changed_at = (since_ms - coordinator.context.epoch_ms) / 1000
+    coordinator.consumer_groups.loaded(now)
     for group_id, by_partition in coordinator.offsets.items():
+        if group_id in coordinator.consumer_groups:
+            continue
         if by_partition or coordinator.pending_offsets.of(group_id):
             coordinator.group(group_id, now)
     for group in coordinator.groups.values():
@@ -93,6 +98,8 @@ def _load_batch(coordinator: Coordinator, batch: Batch, found: Groups) -> None:
             found[key.group] = value if isinstance(value, GroupMetadataValue) else None
         elif isinstance(key, OffsetCommitKey):
             _load_offset(coordinator, batch, key, value)
+        elif key is not None and (value is not None or record.value is None):
+            coordinator.consumer_groups.replay(key, value)
 
 
 def _load_offset(

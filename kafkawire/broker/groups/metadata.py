@@ -57,6 +57,11 @@ class GroupMetadata:
         return len(self.members) + len(self.pending_members)
 
     @property
+    def size(self) -> int:
+        """Bytes of all members."""
+        return self.members.size
+
+    @property
     def unused(self) -> bool:
         """Whether it never had a member and has no pending member."""
         return self.state is S.EMPTY and not self.generation_id and not self.population

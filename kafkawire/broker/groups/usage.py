@@ -5,6 +5,8 @@ Law: a group is counted as it was after its last request, until it is forgotten.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from ...protocol import ErrorCode
 from ..bounds import Bounds
 from .group import Group
@@ -13,24 +15,33 @@ from .requests import Join, Sync
 E = ErrorCode
 
 
+class Counted(Protocol):
+    """A group of any type. size: bytes of its members."""
+
+    @property
+    def population(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
+
 class Usage:
     """The resource usage of all groups. offsets: number of committed offsets."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._counted: dict[Group, tuple[int, int]] = {}
+        self._counted: dict[Counted, tuple[int, int]] = {}
         self._members = 0
         self._bytes = 0
         self.offsets = 0
 
-    def note(self, group: Group) -> None:
+    def note(self, group: Counted) -> None:
         """Update the usage of a group."""
         members, size = self._counted.get(group, (0, 0))
-        self._counted[group] = group.population, group.members.size
+        self._counted[group] = group.population, group.size
         self._members += group.population - members
-        self._bytes += group.members.size - size
+        self._bytes += group.size - size
 
-    def forget(self, group: Group) -> None:
+    def forget(self, group: Counted) -> None:
         """Remove the usage of a group."""
         members, size = self._counted.pop(group, (0, 0))
         self._members -= members
@@ -50,6 +61,11 @@ class Usage:
         more = size - (0 if known is None else known.size)
         fits = more <= 0 or self._bytes + more <= self._bounds.group_bytes
         return E.NONE if fits else E.GROUP_MAX_SIZE_REACHED
+
+    def admits_members(self, members: int, size: int) -> bool:
+        """Whether there may be that many more members, and bytes of them."""
+        fits = not members or self._members + members <= self._bounds.members
+        return fits and (size <= 0 or self._bytes + size <= self._bounds.group_bytes)
 
     def sync_error(self, request: Sync) -> ErrorCode:
         """Return the error of assignments that exceed the limits, or NONE."""

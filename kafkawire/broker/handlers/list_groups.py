@@ -10,18 +10,30 @@ v5   request +types_filter; response +group_type
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from ...messages.list_groups_request import ListGroupsRequest
 from ...messages.list_groups_response import ListedGroup, ListGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.coordinator import Coordinator
 from ..network.connection import Connection
 from ..request import Outcome, Request
 
 CLASSIC: Final = "classic"
+CONSUMER: Final = "consumer"
 STATES_FROM: Final = 4
 TYPES_FROM: Final = 5
+
+
+class Listed(NamedTuple):
+    """A group of any type."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    type: str
 
 
 def handle(
@@ -33,21 +45,27 @@ def handle(
     coordinators = broker.coordinators()
     if isinstance(coordinators, ErrorCode):
         return error_response(body, coordinators)
-    groups = [group for coordinator in coordinators for group in coordinator.groups.values()]
+    groups = [group for each in coordinators for group in _listed(each)]
     response = ListGroupsResponse(
         groups=[
             ListedGroup(
                 group_id=group.group_id,
-                protocol_type=group.protocol_type or "",
-                group_state=group.state.value if request.version >= STATES_FROM else "",
-                group_type=CLASSIC if request.version >= TYPES_FROM else "",
+                protocol_type=group.protocol_type,
+                group_state=group.state if request.version >= STATES_FROM else "",
+                group_type=group.type if request.version >= TYPES_FROM else "",
             )
             for group in groups
-            if (not states or group.state.value.lower() in states)
-            and (not types or CLASSIC in types)
+            if (not states or group.state.lower() in states) and (not types or group.type in types)
         ]
     )
     return broker.groups.settle(request, response, coordinators, now)
+
+
+def _listed(coordinator: Coordinator) -> Iterator[Listed]:
+    for group in coordinator.groups.values():
+        yield Listed(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
+    for consumer_group in coordinator.consumer_groups:
+        yield Listed(consumer_group.group_id, CONSUMER, consumer_group.state.value, CONSUMER)
 
 
 def error_response(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:

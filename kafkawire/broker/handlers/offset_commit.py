@@ -30,7 +30,8 @@ from ...messages.offset_commit_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..groups.coordinator import Coordinator
+from ..groups.consumer_groups.checks import CommittingMember
+from ..groups.group_types import member_error
 from ..groups.offsets import NEVER, Committed, TopicPartition, offset_record
 from ..network.connection import Connection
 from ..request import Request, Work
@@ -69,26 +70,15 @@ def _response(
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
-    error = _member_error(coordinator, body, version, now)
+    epoch = body.generation_id_or_member_epoch if version >= GENERATION_FROM else DEFAULT
+    member = CommittingMember(body.group_id, body.member_id, epoch, body.group_instance_id)
+    error = member_error(coordinator, member, version, now)
     if error:
         return error_response(body, error)
     if not (coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)):
         return error_response(body, E.POLICY_VIOLATION)
-    coordinator.group(body.group_id, now)
     coordinator.commit(body.group_id, given, now, records)
     return broker.groups.settle(request, OffsetCommitResponse(topics=topics), (coordinator,), now)
-
-
-def _member_error(
-    coordinator: Coordinator, body: OffsetCommitRequest, version: int, now: float
-) -> ErrorCode:
-    generation = body.generation_id_or_member_epoch if version >= GENERATION_FROM else DEFAULT
-    group = coordinator.groups.get(body.group_id)
-    if group is None:
-        return E.NONE if generation < 0 else E.ILLEGAL_GENERATION
-    error = group.commit_error(body.member_id, generation, body.group_instance_id, now)
-    coordinator.perform(group, [], now)  # a session may have been renewed
-    return error
 
 
 def _take(

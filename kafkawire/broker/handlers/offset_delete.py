@@ -13,7 +13,8 @@ from ...messages.offset_delete_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..groups.coordinator import CONSUMER
+from ..groups.coordinator import Coordinator
+from ..groups.expiration import CONSUMER, subscribed
 from ..groups.states import Kind
 from ..network.connection import Connection
 from ..request import Outcome, Request
@@ -32,21 +33,16 @@ def handle(
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
-    group = coordinator.groups.get(body.group_id)
-    error = E.GROUP_ID_NOT_FOUND if group is None else group.admits(Kind.DELETE_OFFSETS)
-    if group is None or error:
-        return error_response(body, error)
-    if len(group.members) and group.protocol_type != CONSUMER:
-        return error_response(body, E.NON_EMPTY_GROUP)
-    in_use = coordinator.subscribed(group)
-    all_in_use = in_use is None and group.protocol_type == CONSUMER
+    in_use = _in_use(coordinator, body.group_id)
+    if isinstance(in_use, ErrorCode):
+        return error_response(body, in_use)
     topics, deleted = [], []
     for topic in body.topics:
         responses = []
         for each in topic.partitions:
             known = broker.topics.partition(topic.name, each.partition_index)
             code = E.NONE if known is not None else E.UNKNOWN_TOPIC_OR_PARTITION
-            if all_in_use or topic.name in (in_use or ()):
+            if in_use is None or topic.name in in_use:
                 code = E.GROUP_SUBSCRIBED_TO_TOPIC
             if not code:
                 deleted.append((topic.name, each.partition_index))
@@ -56,6 +52,20 @@ def handle(
         topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=responses))
     coordinator.delete_offsets(body.group_id, dict.fromkeys(deleted), now)
     return broker.groups.settle(request, OffsetDeleteResponse(topics=topics), (coordinator,), now)
+
+
+def _in_use(coordinator: Coordinator, group_id: str) -> frozenset[str] | ErrorCode | None:
+    """Return the topics that the members of a group are subscribed to; None for all."""
+    consumer_group = coordinator.consumer_groups.get(group_id)
+    if consumer_group is not None:
+        return consumer_group.topic_names
+    group = coordinator.groups.get(group_id)
+    error = E.GROUP_ID_NOT_FOUND if group is None else group.admits(Kind.DELETE_OFFSETS)
+    if group is None or error:
+        return error
+    if group.protocol_type == CONSUMER:
+        return subscribed(group)
+    return E.NON_EMPTY_GROUP if len(group.members) else frozenset()
 
 
 def error_response(_body: OffsetDeleteRequest, error: ErrorCode) -> OffsetDeleteResponse:

@@ -83,7 +83,7 @@ class BrokerFront:
         self._creation = TopicCreation(settings, metadata, voters, submit, options.topics)
         self._producer_ids = ProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = NodeOffsetsLog(metadata, machines)
-        self._coordinators = Coordinators(context, channel, offsets_log)
+        self._coordinators = Coordinators(context, channel, offsets_log, metadata)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
         self.transactions = Transactions(
             node_id, context, metadata, machines, self._producer_ids, self._coordinators

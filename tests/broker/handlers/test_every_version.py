@@ -44,6 +44,7 @@ EXPECTED = {
     "AddRaftVoterRequest": {E.UNSUPPORTED_VERSION},
     "AlterReplicaLogDirsRequest": {E.LOG_DIR_NOT_FOUND},
     "AlterUserScramCredentialsRequest": {E.RESOURCE_NOT_FOUND},
+    "ConsumerGroupDescribeRequest": {E.GROUP_ID_NOT_FOUND},
     "CreateAclsRequest": {E.SECURITY_DISABLED},
     "DeleteAclsRequest": {E.SECURITY_DISABLED},
     "DescribeAclsRequest": {E.SECURITY_DISABLED},

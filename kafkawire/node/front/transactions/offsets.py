@@ -14,6 +14,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from ....broker.broker import Broker
+from ....broker.groups.consumer_groups.checks import (
+    CommittingMember,
+    transactional_commit_error,
+)
 from ....broker.groups.coordinator import Coordinator
 from ....broker.groups.offsets import Committed, TopicPartition
 from ....broker.request import DELAYED, HandlerResult, Request
@@ -105,7 +109,6 @@ class TransactionalOffsets:
             coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)
         ):
             return offset_commit(body, E.POLICY_VIOLATION)
-        coordinator.group(body.group_id, now)
         producer = body.producer_id, body.producer_epoch
         coordinator.commit_transactional(producer, body.group_id, given, now)
         return broker.groups.settle(request, response, (coordinator,), now)
@@ -117,6 +120,12 @@ class TransactionalOffsets:
         if entry is not None and body.producer_epoch < entry[0]:
             return E.INVALID_PRODUCER_EPOCH
         generation = body.generation_id_or_member_epoch
+        consumer_group = coordinator.consumer_groups.get(body.group_id)
+        if consumer_group is not None:
+            member = CommittingMember(
+                body.group_id, body.member_id, generation, body.group_instance_id
+            )
+            return transactional_commit_error(consumer_group, member)
         group = coordinator.groups.get(body.group_id)
         if group is None:
             return E.NONE if generation < 0 else E.ILLEGAL_GENERATION

@@ -1,0 +1,255 @@
+"""The state machine of one consumer group (KIP-848).
+
+Invariant: a partition has one member at a time, and epochs only grow.
+
+    group epoch  >=  target assignment epoch  >=  member epochs
+    (who is here, (computed by an assignor,     (what each member has)
+    which topics)  at most every interval)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from ....protocol import ErrorCode
+from . import checks
+from .assignors import ASSIGNORS, MemberSpec
+from .checks import Refusal
+from .members import (
+    JOIN,
+    LEAVE_STATIC,
+    NOTHING,
+    Current,
+    CurrentChanged,
+    Deleted,
+    EpochChanged,
+    HeartbeatRequest,
+    MemberState,
+    Partitions,
+    RegexResolved,
+    Resolved,
+    Subscription,
+    SubscriptionChanged,
+    TargetChanged,
+    TargetEpochChanged,
+    TopicPartition,
+)
+from .metadata import ConsumerGroupMetadata, RebalanceExpired, SessionExpired
+from .reconciliation import Target, reconciled
+from .regular_expressions import matching, pattern_error
+from .topics import Topics, metadata_hash, partition_counts, topic_ids
+
+E = ErrorCode
+NO_SUBSCRIPTION: Final = Subscription()
+NEW: Final = Current()
+REFRESH_MS: Final = 10_000
+"""The least time after which a regular expression is looked up again."""
+
+
+class HeartbeatResult(NamedTuple):
+    """The response to a heartbeat. assigned: None if it has not changed."""
+
+    member_id: str
+    member_epoch: int
+    assigned: Partitions | None = None
+
+
+class ConsumerGroup(ConsumerGroupMetadata):
+    """One group. `next_deadline` returns when to call `advance`; time is monotonic seconds."""
+
+    # -- the contract of every state machine
+
+    def handle(
+        self,
+        request: HeartbeatRequest,
+        topics: Topics,
+        now: float,
+        wall_ms: int,
+    ) -> HeartbeatResult | Refusal:
+        """Handle a heartbeat whose fields are valid. wall_ms: now, in milliseconds since 1970."""
+        refusal = checks.identity_refusal(self, request) or self._regex_refusal(request)
+        if refusal is not None:
+            return refusal
+        if request.member_epoch < JOIN:
+            return self._leave(request, topics)
+        self._replace_static(request)
+        return self._heartbeat(request, topics, now, wall_ms)
+
+    def next_deadline(self) -> float | None:
+        """Return when to call `advance`."""
+        return self.deadlines.next()
+
+    def advance(self, topics: Topics, now: float) -> None:
+        """Remove the members whose time is over."""
+        while (due := self.deadlines.pop_due(now)) is not None:
+            if due.member_id in self.subscriptions:
+                self.remove(due.member_id, topics)
+
+    def loaded(self, now: float) -> None:
+        """Let sessions and rebalance timeouts begin: another broker has coordinated the group."""
+        for member_id, subscription in self.subscriptions.items():
+            self.deadlines.set(SessionExpired(member_id), now + self.config.session_timeout)
+            current = self.current.get(member_id, NEW)
+            self._set_rebalance_deadline(member_id, subscription, current, now)
+
+    def delete(self) -> None:
+        """Delete a group without members."""
+        assert not self.subscriptions
+        self.change(Deleted())
+
+    # -- a heartbeat
+
+    def _leave(self, request: HeartbeatRequest, topics: Topics) -> HeartbeatResult:
+        member_id = request.member_id
+        if request.member_epoch == LEAVE_STATIC:
+            # it keeps its partitions for its successor, until its session expires
+            current = replace(self.current.get(member_id, NEW), pending_revocation=NOTHING)
+            self.change(CurrentChanged(member_id, replace(current, epoch=LEAVE_STATIC)))
+            self.deadlines.cancel(RebalanceExpired(member_id))
+        else:
+            self.remove(member_id, topics)
+        return HeartbeatResult(member_id, request.member_epoch)
+
+    def _replace_static(self, request: HeartbeatRequest) -> None:
+        """Let a member take the place of a static member that has left for a while."""
+        before, after = self.static_member(request.instance_id), request.member_id
+        if before is None or request.member_epoch != JOIN:
+            return
+        subscription, target = self.subscriptions[before], self.targets.get(before, NOTHING)
+        current = replace(self.current.get(before, NEW), epoch=JOIN, previous_epoch=0)
+        if before != after:
+            self._remove(before)
+            self.change(SubscriptionChanged(after, subscription))
+            self.change(TargetChanged(after, target))
+        self.change(CurrentChanged(after, current))
+
+    def _heartbeat(
+        self, request: HeartbeatRequest, topics: Topics, now: float, wall_ms: int
+    ) -> HeartbeatResult:
+        member_id = request.member_id
+        before = self.current.get(member_id, NEW)
+        self._subscribe(request, topics, wall_ms)
+        if self.epoch > self.assignment_epoch and self._may_assign(wall_ms):
+            self._assign(topics, wall_ms)
+        target = Target(self.assignment_epoch, self.targets.get(member_id, NOTHING))
+        after = reconciled(before, target, request.owned, self._is_free)
+        if after != before or member_id not in self.current:
+            self.change(CurrentChanged(member_id, after))
+            self._set_rebalance_deadline(member_id, self.subscriptions[member_id], after, now)
+        self.deadlines.set(SessionExpired(member_id), now + self.config.session_timeout)
+        changed = request.is_full or after.assigned != before.assigned
+        return HeartbeatResult(member_id, after.epoch, after.assigned if changed else None)
+
+    def _subscribe(self, request: HeartbeatRequest, topics: Topics, wall_ms: int) -> None:
+        """Take over what a member says of itself; a change of topics is a new group epoch."""
+        known = self.subscriptions.get(request.member_id)
+        before = known or NO_SUBSCRIPTION
+        after = before.updated(request)
+        if known is None or after != before:
+            self.change(SubscriptionChanged(request.member_id, after))
+            self._drop_regex(before.topic_regex)
+        self._resolve(after.topic_regex, topics, wall_ms)
+        changed = self._metadata_changed(topics) or not after.subscribes_as(before)
+        if changed or self.epoch == 0:
+            self._bump(topics)
+
+    def _metadata_changed(self, topics: Topics) -> bool:
+        """Whether the topics that the group is subscribed to have changed."""
+        checked = topics.version, self.revision
+        if checked == self.hashed:
+            return False
+        if metadata_hash(topics, self.topic_names) != self.metadata_hash:
+            return True
+        self.hashed = checked
+        return False
+
+    def _bump(self, topics: Topics) -> None:
+        self.change(EpochChanged(self.epoch + 1, metadata_hash(topics, self.topic_names)))
+        self.hashed = topics.version, self.revision
+
+    # -- regular expressions
+
+    def _regex_refusal(self, request: HeartbeatRequest) -> Refusal | None:
+        expression = request.topic_regex
+        if not expression or expression in self.resolved:
+            return None
+        reason = pattern_error(expression)
+        if reason is None:
+            return None
+        return Refusal(
+            E.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",
+        )
+
+    def _resolve(self, expression: str | None, topics: Topics, wall_ms: int) -> None:
+        """Look up the topics of a new expression, and at times those of all."""
+        if expression and expression not in self.resolved:
+            self._look_up(expression, topics, wall_ms)
+        if self.regexes and not 0 <= wall_ms - self.refreshed_ms < REFRESH_MS:
+            self.refreshed_ms = wall_ms
+            for each in self.regexes:
+                self._look_up(each, topics, wall_ms)
+
+    def _look_up(self, expression: str, topics: Topics, wall_ms: int) -> None:
+        known = self.resolved.get(expression)
+        if known is None or known.version != topics.version:
+            names = matching(expression, topics.names())
+            if known is None or known.topics != names:
+                resolved = Resolved(names, topics.version, wall_ms)
+                self.change(RegexResolved(expression, resolved))
+
+    def _drop_regex(self, expression: str | None) -> None:
+        if expression in self.resolved and expression not in self.regexes:
+            self.change(RegexResolved(expression, None))
+
+    # -- the target assignment
+
+    def _may_assign(self, wall_ms: int) -> bool:
+        interval_ms = int(self.config.assignment_interval * 1000)
+        elapsed = wall_ms - self.assigned_at
+        return not self.assignment_epoch or not 0 <= elapsed < interval_ms
+
+    def _assign(self, topics: Topics, wall_ms: int) -> None:
+        """Compute the target assignment of the group epoch."""
+        specs = [
+            MemberSpec(
+                member_id,
+                subscription.instance_id,
+                topic_ids(topics, self.names_of(subscription)),
+                self.targets.get(member_id, NOTHING),
+            )
+            for member_id, subscription in self.subscriptions.items()
+        ]
+        assignment = ASSIGNORS[self.assignor](specs, partition_counts(topics, self.topic_names))
+        for member_id in self.subscriptions:
+            partitions = frozenset(assignment.get(member_id, ()))
+            if partitions != self.targets.get(member_id):
+                self.change(TargetChanged(member_id, partitions))
+        self.change(TargetEpochChanged(self.epoch, wall_ms))
+
+    def _is_free(self, partition: TopicPartition) -> bool:
+        return partition not in self.owners
+
+    def _set_rebalance_deadline(
+        self, member_id: str, subscription: Subscription, current: Current, now: float
+    ) -> None:
+        revokes = current.state is MemberState.UNREVOKED_PARTITIONS
+        timeout = subscription.rebalance_timeout_ms / 1000
+        self.deadlines.set(RebalanceExpired(member_id), now + timeout if revokes else None)
+
+    # -- members that go
+
+    def remove(self, member_id: str, topics: Topics) -> None:
+        """Remove a member that left, or whose time is over."""
+        expression = self.subscriptions[member_id].topic_regex
+        self._remove(member_id)
+        self._drop_regex(expression)
+        self._bump(topics)
+
+    def _remove(self, member_id: str) -> None:
+        self.change(CurrentChanged(member_id, None))
+        self.change(TargetChanged(member_id, None))
+        self.change(SubscriptionChanged(member_id, None))
+        self.deadlines.cancel(SessionExpired(member_id))
+        self.deadlines.cancel(RebalanceExpired(member_id))

@@ -1,0 +1,203 @@
+"""The members of a consumer group, and the changes of a group that its coordinator logs.
+
+Invariant: a change is one record of `__consumer_offsets`; a group is what its changes made of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from typing import Any, Final, NamedTuple
+
+LEAVE: Final = -1
+"""The member epoch of a member that leaves."""
+LEAVE_STATIC: Final = -2
+"""The member epoch of a static member that will be back."""
+JOIN: Final = 0
+NOT_SET: Final = -1
+"""The rebalance timeout of a request that does not change it."""
+
+TopicPartition = tuple[bytes, int]
+"""(topic id, partition)."""
+Partitions = frozenset[TopicPartition]
+NOTHING: Final[Partitions] = frozenset()
+
+
+class ConsumerGroupState(Enum):
+    """A state; its value is its name in ListGroups."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+
+
+class MemberState(IntEnum):
+    """How far a member is from its target assignment, as in its record."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    """It has partitions to revoke."""
+    UNRELEASED_PARTITIONS = 2
+    """It waits for partitions that other members have to revoke."""
+
+
+class HeartbeatRequest(NamedTuple):
+    """A ConsumerGroupHeartbeat; None for what does not change.
+
+    owned: the partitions that the member has.
+    """
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = NOT_SET
+    topic_names: frozenset[str] | None = None
+    topic_regex: str | None = None
+    server_assignor: str | None = None
+    owned: Partitions | None = None
+    client_id: str = ""
+    client_host: str = ""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has all fields, so that its response has the assignment."""
+        subscribed = self.topic_names is not None or self.topic_regex is not None
+        complete = self.rebalance_timeout_ms != NOT_SET and subscribed and self.owned is not None
+        return self.member_epoch == JOIN or complete
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member said of itself. topic_regex: "" and None are no regular expression."""
+
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str | None = None
+    rebalance_timeout_ms: int = NOT_SET
+    server_assignor: str | None = None
+
+    def updated(self, request: HeartbeatRequest) -> Subscription:
+        """Return what it is after a heartbeat."""
+        given = {
+            "instance_id": request.instance_id,
+            "rack_id": request.rack_id,
+            "topic_names": request.topic_names,
+            "topic_regex": request.topic_regex,
+            "server_assignor": request.server_assignor,
+        }
+        changed: dict[str, Any] = {
+            name: value for name, value in given.items() if value is not None
+        }
+        if request.rebalance_timeout_ms != NOT_SET:
+            changed["rebalance_timeout_ms"] = request.rebalance_timeout_ms
+        return replace(
+            self,
+            client_id=request.client_id,
+            client_host=request.client_host,
+            **changed,
+        )
+
+    def subscribes_as(self, other: Subscription) -> bool:
+        """Whether two subscriptions are for the same topics."""
+        same = self.topic_names == other.topic_names
+        return same and (self.topic_regex or "") == (other.topic_regex or "")
+
+    @property
+    def size(self) -> int:
+        """Characters of its texts."""
+        texts = (self.instance_id, self.rack_id, self.client_id, self.client_host, self.topic_regex)
+        return sum(len(text or "") for text in texts) + sum(map(len, self.topic_names))
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What a member has now.
+
+    epoch: which it has reached. previous_epoch: that of a member that missed the last response.
+    assigned: the partitions that it may read. pending_revocation: those that it must give up first.
+    """
+
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    assigned: Partitions = NOTHING
+    pending_revocation: Partitions = NOTHING
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether it has its target assignment of an epoch."""
+        return self.state is MemberState.STABLE and self.epoch == epoch
+
+
+class EpochChanged(NamedTuple):
+    """The group epoch, and the hash of the topics that the group is subscribed to."""
+
+    epoch: int
+    metadata_hash: int
+
+
+class SubscriptionChanged(NamedTuple):
+    """The subscription of a member; None for one that is no longer a member."""
+
+    member_id: str
+    subscription: Subscription | None
+
+
+class TargetChanged(NamedTuple):
+    """The target assignment of a member; None for one that is no longer a member."""
+
+    member_id: str
+    partitions: Partitions | None
+
+
+class TargetEpochChanged(NamedTuple):
+    """The epoch of the target assignment, when it was computed in milliseconds since 1970."""
+
+    epoch: int
+    timestamp: int
+
+
+class CurrentChanged(NamedTuple):
+    """What a member has; None for one that is no longer a member."""
+
+    member_id: str
+    current: Current | None
+
+
+class Resolved(NamedTuple):
+    """The topics that a regular expression matches.
+
+    version: of the topics among which they were looked for. timestamp: when, in milliseconds since
+    1970.
+    """
+
+    topics: frozenset[str]
+    version: int
+    timestamp: int
+
+
+class RegexResolved(NamedTuple):
+    """The topics of a regular expression; None for one that no member has."""
+
+    expression: str
+    resolved: Resolved | None
+
+
+class Deleted(NamedTuple):
+    """The group is deleted; its members have been removed before."""
+
+
+Change = (
+    EpochChanged
+    | SubscriptionChanged
+    | TargetChanged
+    | TargetEpochChanged
+    | CurrentChanged
+    | RegexResolved
+    | Deleted
+)

@@ -1,0 +1,227 @@
+"""The state of one consumer group, and how its changes make it.
+
+Invariant: a group changes only by `apply`, also when it is loaded; so the records of its changes
+restore it. What requests need to know of all members is counted as members change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+from ...deadlines import Deadlines
+from .assignors import ASSIGNORS
+from .members import (
+    Change,
+    ConsumerGroupState,
+    Current,
+    CurrentChanged,
+    Deleted,
+    EpochChanged,
+    MemberState,
+    Partitions,
+    RegexResolved,
+    Resolved,
+    Subscription,
+    SubscriptionChanged,
+    TargetChanged,
+    TargetEpochChanged,
+    TopicPartition,
+)
+
+S = ConsumerGroupState
+T = TypeVar("T")
+
+
+class GroupConfig(NamedTuple):
+    """The settings of a group; times in seconds.
+
+    assignors: those that members may choose, the default one first. assignment_interval: the least
+    time between two target assignments.
+    """
+
+    session_timeout: float = 45.0
+    heartbeat_interval: float = 5.0
+    assignment_interval: float = 0.0
+    max_size: int = 2**31 - 1
+    assignors: tuple[str, ...] = tuple(ASSIGNORS)
+
+
+DEFAULT_CONFIG: Final = GroupConfig()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionExpired:
+    """Deadline: a member has sent no heartbeat for the session timeout."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceExpired:
+    """Deadline: a member has not revoked its partitions within its rebalance timeout."""
+
+    member_id: str
+
+
+Deadline = SessionExpired | RebalanceExpired
+
+
+class ConsumerGroupMetadata:
+    """One group. `changes` holds those that are not yet logged.
+
+    epoch, assignment_epoch: of the group and of its target assignment. assigned_at: when that was
+    computed, in milliseconds since 1970. size: characters of the subscriptions of all members.
+    refreshed_ms: when all regular expressions were looked up.
+    """
+
+    def __init__(self, group_id: str, config: GroupConfig = DEFAULT_CONFIG) -> None:
+        self.group_id = group_id
+        self.config = config
+        self.epoch = 0
+        self.metadata_hash = 0
+        self.assignment_epoch = 0
+        self.assigned_at = 0
+        self.size = 0
+        self.subscriptions: dict[str, Subscription] = {}
+        self.current: dict[str, Current] = {}
+        self.targets: dict[str, Partitions] = {}
+        self.changes: list[Change] = []
+        self.deadlines: Deadlines[Deadline] = Deadlines()
+        self.resolved: dict[str, Resolved] = {}
+        self.refreshed_ms = 0
+        self._static: dict[str, str] = {}
+        self.owners: dict[TopicPartition, str] = {}
+        self._names: Counter[str] = Counter()
+        self._assignors: Counter[str] = Counter()
+        self.regexes: Counter[str] = Counter()
+        self.revision = 0
+        """Rises with each change of what the group is subscribed to."""
+        self.hashed = (-1, -1)
+        """The version of the topics and the revision whose hash is `metadata_hash`."""
+        self._stable: Counter[int] = Counter()
+        """Epoch -> the members that are reconciled to it."""
+
+    # -- what it is
+
+    @property
+    def population(self) -> int:
+        """Number of members."""
+        return len(self.subscriptions)
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """Its state, which follows from the epochs."""
+        if not self.subscriptions:
+            return S.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return S.ASSIGNING
+        settled = self._stable[self.assignment_epoch] == len(self.subscriptions)
+        return S.STABLE if settled else S.RECONCILING
+
+    @property
+    def assignor(self) -> str:
+        """The assignor that most members prefer."""
+        preferred = [name for name, _ in self._assignors.most_common() if name in ASSIGNORS]
+        return preferred[0] if preferred else self.config.assignors[0]
+
+    @property
+    def topic_names(self) -> frozenset[str]:
+        """The names of the topics that members are subscribed to."""
+        return frozenset(self._names).union(*(each.topics for each in self.resolved.values()))
+
+    def names_of(self, subscription: Subscription) -> frozenset[str]:
+        """Return the names of the topics of a subscription."""
+        resolved = self.resolved.get(subscription.topic_regex or "")
+        return (
+            subscription.topic_names
+            if resolved is None
+            else (subscription.topic_names | resolved.topics)
+        )
+
+    def owner(self, partition: TopicPartition) -> str | None:
+        """Return the member that has a partition, or must revoke it."""
+        return self.owners.get(partition)
+
+    def static_member(self, instance_id: str | None) -> str | None:
+        """Return the member id of a static member."""
+        return None if instance_id is None else self._static.get(instance_id)
+
+    # -- changes
+
+    def change(self, change: Change) -> None:
+        """Apply a change, which the coordinator will log."""
+        self.apply(change)
+        self.changes.append(change)
+
+    def apply(self, change: Change) -> None:
+        """Apply a change: a new one, or one of the log."""
+        match change:
+            case EpochChanged():
+                self.epoch, self.metadata_hash = change
+            case TargetEpochChanged():
+                self.assignment_epoch, self.assigned_at = change
+            case TargetChanged(member_id, None):
+                self.targets.pop(member_id, None)
+            case TargetChanged(member_id, partitions):
+                assert partitions is not None
+                self.targets[member_id] = partitions
+            case SubscriptionChanged(member_id, subscription):
+                self._apply_subscription(member_id, subscription)
+            case CurrentChanged(member_id, current):
+                self._apply_current(member_id, current)
+            case RegexResolved(expression, None):
+                self.resolved.pop(expression, None)
+                self.revision += 1
+            case RegexResolved(expression, resolved):
+                assert resolved is not None
+                self.resolved[expression] = resolved
+                self.revision += 1
+            case Deleted():
+                self.epoch = self.assignment_epoch = 0
+
+    def _apply_subscription(self, member_id: str, after: Subscription | None) -> None:
+        before = self.subscriptions.get(member_id)
+        self.revision += 1
+        for subscription, sign in ((before, -1), (after, 1)):
+            if subscription is None:
+                continue
+            self.size += sign * subscription.size
+            _count(self._names, subscription.topic_names, sign)
+            if subscription.topic_regex:
+                _count(self.regexes, (subscription.topic_regex,), sign)
+            if subscription.server_assignor is not None:
+                _count(self._assignors, (subscription.server_assignor,), sign)
+        if before is not None and self._static.get(before.instance_id or "") == member_id:
+            del self._static[before.instance_id or ""]
+        if after is None:
+            self.subscriptions.pop(member_id, None)
+        else:
+            self.subscriptions[member_id] = after
+            if after.instance_id is not None:
+                self._static[after.instance_id] = member_id
+
+    def _apply_current(self, member_id: str, after: Current | None) -> None:
+        before = self.current.pop(member_id, None) if after is None else self.current.get(member_id)
+        if before is not None:
+            if before.state is MemberState.STABLE:
+                _count(self._stable, (before.epoch,), -1)
+            for partition in before.assigned | before.pending_revocation:
+                if self.owners.get(partition) == member_id:
+                    del self.owners[partition]
+        if after is not None:
+            self.current[member_id] = after
+            if after.state is MemberState.STABLE:
+                _count(self._stable, (after.epoch,), 1)
+            for partition in after.assigned | after.pending_revocation:
+                self.owners[partition] = member_id
+
+
+def _count(counter: Counter[T], keys: Iterable[T], sign: int) -> None:
+    """Count keys up or down; those that are no longer counted are removed."""
+    for key in keys:
+        counter[key] += sign
+        if not counter[key]:
+            del counter[key]

@@ -1,0 +1,51 @@
+"""The topics of a cluster as consumer groups use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final, NamedTuple, Protocol
+
+HASH_BYTES: Final = 8
+
+
+class Topic(NamedTuple):
+    """A topic: its id and the number of its partitions."""
+
+    topic_id: bytes
+    partitions: int
+
+
+class Topics(Protocol):
+    """The topics of a cluster. version: rises when they change."""
+
+    @property
+    def version(self) -> int: ...
+    def find(self, name: str, /) -> Topic | None:
+        """Find a topic."""
+
+    def names(self) -> Iterable[str]:
+        """Return the names of all topics."""
+
+
+def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
+    """Return a number for the ids and partition counts of topics, an int64; 0 if none exists."""
+    digest, exists = blake2b(digest_size=HASH_BYTES), False
+    for name in sorted(names):
+        topic = topics.find(name)
+        if topic is not None:
+            exists = True
+            digest.update(topic.topic_id + topic.partitions.to_bytes(4, "big"))
+    return int.from_bytes(digest.digest(), "big", signed=True) if exists else 0
+
+
+def topic_ids(topics: Topics, names: Iterable[str]) -> frozenset[bytes]:
+    """Return the ids of the topics that exist."""
+    found = map(topics.find, names)
+    return frozenset(topic.topic_id for topic in found if topic is not None)
+
+
+def partition_counts(topics: Topics, names: Iterable[str]) -> dict[bytes, int]:
+    """Return topic id -> number of partitions, of the topics that exist."""
+    found = map(topics.find, names)
+    return {topic.topic_id: topic.partitions for topic in found if topic is not None}
