@@ -12,6 +12,7 @@ from .keys import (
     config_error,
     source_of,
 )
+from .texts import broker_config_hint, config_texts, topic_config_hint
 
 __all__ = [
     "BROKER_CONFIGS",
@@ -21,7 +22,10 @@ __all__ = [
     "ResourceType",
     "TOPIC_CONFIGS",
     "Update",
+    "broker_config_hint",
     "broker_configs",
     "config_error",
+    "config_texts",
     "source_of",
+    "topic_config_hint",
 ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from ..broker import Action, Close, Fault, Report, Request
 from ..broker.faults import api_key, error_code
 from ..broker.topics import OFFSETS_TOPIC
+from ..configs import TOPIC_CONFIGS, config_texts, topic_config_hint
 from ..display import did_you_mean
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
@@ -147,13 +148,17 @@ class ClusterFixture(ABC):
         name: str,
         partitions: int = 1,
         factor: int | None = None,
-        configs: Mapping[str, str] = {},
+        configs: Mapping[str, object] = {},
     ) -> None:
         """Create a topic. factor: how many replicas; None: `default.replication.factor`.
 
-        Raises BrokerError, as for a topic that exists.
+        configs: Kafka's keys; values as text, or the Python values that they stand for. Raises
+        BrokerError, as for a topic that exists, and ValueError for an unknown key.
         """
-        self._thread.run(self._create_topic(NewTopic(name, partitions, factor, configs)), TIMEOUT)
+        texts = config_texts(configs)
+        for key in texts.keys() - TOPIC_CONFIGS.keys():
+            raise ValueError(f"configs: unknown key {key!r}{topic_config_hint(key)}")
+        self._thread.run(self._create_topic(NewTopic(name, partitions, factor, texts)), TIMEOUT)
 
     @abstractmethod
     async def _create_topic(self, topic: NewTopic) -> None:

@@ -11,13 +11,16 @@ from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, versions_of
 from ..broker.security.protocols import SecurityProtocol
+from ..broker.security.server import MECHANISMS
+from ..configs import config_texts
 from ..configs.topic_names import topic_name_error
-from ..display import did_you_mean
+from ..display import did_you_mean, plural
 
 if TYPE_CHECKING:
     import ssl
 
 HOST: Final = "127.0.0.1"
+SASL: Final = "sasl.enabled.mechanisms"
 QUICK: Final = {"group.initial.rebalance.delay.ms": "0"}
 """Default settings of the pytest fixtures: no initial rebalance delay."""
 
@@ -26,10 +29,11 @@ QUICK: Final = {"group.initial.rebalance.delay.ms": "0"}
 class ServerConfig:
     """The configuration of a cluster in memory, or of one of nodes.
 
-    topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. settings:
-    Kafka's broker keys. passwords: user -> password, where `sasl.enabled.mechanisms` is set. tls:
-    for all listeners of clients. seed: of random numbers and ids, None for a random one. bounds:
-    limits for which Kafka has no key.
+    topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. racks: one
+    per broker, or (). settings: Kafka's broker keys; values as text, or the Python values that they
+    stand for. passwords: user -> password; clients need SASL then, with any of `MECHANISMS` unless
+    `sasl.enabled.mechanisms` is set. tls: for all listeners of clients. seed: of random numbers and
+    ids, None for a random one. bounds: limits for which Kafka has no key.
     zookeeper: in memory, whether brokers of a release before 2.8 elect a controller and connect to
     each other; not with TLS or SASL. directories: of nodes, how many log directories each has.
 
@@ -41,7 +45,7 @@ class ServerConfig:
     host: str = HOST
     ports: Sequence[int] = ()
     release: str = LATEST
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     passwords: Mapping[str, str] = field(default_factory=dict)
     tls: ssl.SSLContext | None = None
     seed: int | None = None
@@ -54,19 +58,36 @@ class ServerConfig:
         for name, (is_valid, expected) in EXPECTED.items():
             value = getattr(self, name)
             if not is_valid(value):
-                raise ValueError(f"{name}={value!r}: expected {expected}")
+                shown = name if name in SECRET else f"{name}={value!r}"
+                raise ValueError(f"{shown}: expected {expected}")
+        for name in PER_BROKER:
+            count = len(getattr(self, name))
+            if count not in (0, self.brokers):
+                wanted = f"one for each of {plural(self.brokers, 'broker')}, or none"
+                raise ValueError(f"{name}: {count} values; expected {wanted}")
         for topic in self.topics:
             reason = topic_name_error(topic)
             if reason is not None:
                 raise ValueError(f"topics: {reason}")
-        Settings(self.settings)
+        object.__setattr__(self, "settings", self._effective_settings())
         versions_of(self.release)
         if not self.zookeeper:
             return
 
         between_brokers(self.release)
-        if self.tls is not None or "sasl.enabled.mechanisms" in self.settings:
+        if self.tls is not None or SASL in self.settings:
             raise ValueError("zookeeper: brokers connect to each other without TLS and SASL only")
+
+    def _effective_settings(self) -> dict[str, str]:
+        """Return the settings as text, with what the passwords imply."""
+        try:
+            settings = config_texts(self.settings)
+            Settings(settings)
+        except ValueError as error:
+            raise ValueError(f"settings: {error}") from None
+        if self.passwords:
+            settings.setdefault(SASL, ",".join(MECHANISMS))
+        return settings
 
     def refuse(self, name: str, reason: str) -> None:
         """Raise ValueError if a field has another value than its default."""
@@ -76,7 +97,7 @@ class ServerConfig:
 
 def client_listener(config: ServerConfig) -> str:
     """Return the name of the listener of clients: its security protocol."""
-    sasl = bool(config.settings.get("sasl.enabled.mechanisms"))
+    sasl = bool(config.settings.get(SASL))
     return SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name
 
 
@@ -95,15 +116,40 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _lists(is_value: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: (
+        isinstance(value, Sequence) and not isinstance(value, str) and all(map(is_value, value))
+    )
+
+
+def _is_port(value: object) -> bool:
+    return type(value) is int and 0 <= value <= 65535
+
+
+def _is_tls(value: object) -> bool:
+    return value is None or hasattr(value, "wrap_bio")  # without the import of ssl
+
+
 EXPECTED: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "brokers": (_is_count, "a number from 1"),
     "directories": (_is_count, "a number from 1"),
     "topics": (_maps_text_to(_is_count), "names with their numbers of partitions"),
-    "settings": (_maps_text_to(_is_text), "Kafka's keys with their values as text"),
-    "passwords": (_maps_text_to(_is_text), "users with their passwords"),
+    "settings": (_maps_text_to(lambda _: True), "Kafka's keys with their values"),
+    "passwords": (_maps_text_to(_is_text), "users with their passwords, as text"),
     "release": (_is_text, "the name of a release, such as '2.8'"),
+    "host": (_is_text, "an address to listen on"),
+    "ports": (_lists(_is_port), "a list of ports, 0 for any"),
+    "racks": (_lists(_is_text), "a list of the names of racks"),
+    "tls": (_is_tls, "an ssl.SSLContext"),
+    "seed": (lambda value: value is None or type(value) is int, "a number or None"),
+    "bounds": (lambda value: isinstance(value, Bounds), "a kafkawire.broker.Bounds"),
+    "zookeeper": (lambda value: isinstance(value, bool), "True or False"),
 }
 """Field -> what a valid value is."""
+SECRET: Final = frozenset({"passwords"})
+"""Fields whose values no error shows."""
+PER_BROKER: Final = ("ports", "racks")
+"""Fields with a value for each broker, or none."""
 FIELDS: Final = tuple(each.name for each in fields(ServerConfig))
 RENAMED: Final = {"nodes": "brokers"}
 """Former names of fields."""

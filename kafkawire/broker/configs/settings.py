@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigSource, config_error
+from ...configs import (
+    BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigKey,
+    ConfigSource,
+    broker_config_hint,
+    config_error,
+)
 
 
 class Settings:
@@ -22,7 +29,8 @@ class Settings:
         for name, value in given.items():
             reason = config_error(BROKER_CONFIGS.get(name), name, value)
             if reason is not None:
-                raise ValueError(reason)
+                hint = "" if name in BROKER_CONFIGS else broker_config_hint(name)
+                raise ValueError(f"{reason}{hint}")
         self.keys = keys
         self.given: dict[str, str] = dict(given)
         self._static = dict(given)

@@ -124,8 +124,6 @@ def _config(
 
     given = _settings(settings)
     passwords = pairs(users, "--user", "NAME:PASSWORD")
-    if passwords:
-        given.setdefault("sasl.enabled.mechanisms", "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512")
     try:
         versions_of(release or LATEST)
     except ValueError as error:
@@ -141,6 +139,7 @@ def _config(
         tls=_tls(tls),
         zookeeper=release in with_zookeeper()
         and tls is None
+        and not passwords
         and "sasl.enabled.mechanisms" not in given,
     )
 
