@@ -1,26 +1,29 @@
 """A cluster in a thread of its own, for tests: what they can do with it, whichever kind it is.
 
 The cluster is accessed only in its own loop; each call here is submitted to it and returns when
-what it does is done, or raises TimeoutError after a minute.
+what it does is done, or raises TimeoutError after a minute, which says what was not done.
 """
+
+# over 300 lines: one class, all that tests can do with a cluster
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ..broker import Action, Close, Fault, Report, Request
 from ..broker.faults import api_key, error_code
 from ..broker.topics import OFFSETS_TOPIC
 from ..configs import TOPIC_CONFIGS, config_texts, topic_config_hint
-from ..display import did_you_mean
+from ..display import did_you_mean, plural
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
 from .loop_thread import LoopThread
+from .partitions import NewTopic, PartitionState, StoredBatches
 from .shell import Observers
 
 if TYPE_CHECKING:
@@ -31,29 +34,7 @@ if TYPE_CHECKING:
 TIMEOUT: Final = 60.0
 """Seconds that the cluster may take for anything, on a machine that is busy."""
 POLL: Final = 0.01
-
-
-class PartitionState(NamedTuple):
-    """Who leads a partition, -1 for nobody, and its in-sync replicas."""
-
-    leader: int
-    isr: Sequence[int]
-
-
-class StoredBatches(NamedTuple):
-    """The batches of a log. start: the log start offset, which may be inside the first batch."""
-
-    start: int
-    data: bytes
-
-
-class NewTopic(NamedTuple):
-    """A topic to create. factor: how many replicas; None: `default.replication.factor`."""
-
-    name: str
-    partitions: int
-    factor: int | None
-    configs: Mapping[str, str]
+T = TypeVar("T")
 
 
 class ClusterFixture(ABC):
@@ -74,7 +55,7 @@ class ClusterFixture(ABC):
     def __enter__(self) -> Self:
         self._thread.start()
         try:
-            self._thread.run(self._open(), TIMEOUT)
+            self._run(self._open(), "the brokers have not started")
         except BaseException:
             self._end()
             raise
@@ -90,9 +71,13 @@ class ClusterFixture(ABC):
 
     def _end(self) -> None:
         try:
-            self._thread.run(self._close(), TIMEOUT)
+            self._run(self._close(), "the brokers have not stopped")
         finally:
             self._thread.end()
+
+    def _run(self, work: Coroutine[Any, Any, None], unmet: str) -> None:
+        """Run a coroutine in the loop. unmet: what TimeoutError says."""
+        self._thread.run(work, TIMEOUT, unmet)
 
     @abstractmethod
     async def _open(self) -> None:
@@ -137,6 +122,11 @@ class ClusterFixture(ABC):
         if not 1 <= node_id <= self.config.brokers:
             raise ValueError(f"no broker {node_id}: they are 1 to {self.config.brokers}")
 
+    def _check_any_runs(self) -> None:
+        """Raise ValueError if no broker runs."""
+        if not self.nodes:
+            raise ValueError("no broker runs: all were stopped or killed, or have failed")
+
     @abstractmethod
     def advance(self, seconds: float) -> None:
         """Advance the clock of all brokers, without waiting."""
@@ -153,12 +143,15 @@ class ClusterFixture(ABC):
         """Create a topic. factor: how many replicas; None: `default.replication.factor`.
 
         configs: Kafka's keys; values as text, or the Python values that they stand for. Raises
-        BrokerError, as for a topic that exists, and ValueError for an unknown key.
+        BrokerError, as for a topic that exists, and ValueError for an unknown key or if no broker
+        runs.
         """
         texts = config_texts(configs)
         for key in texts.keys() - TOPIC_CONFIGS.keys():
             raise ValueError(f"configs: unknown key {key!r}{topic_config_hint(key)}")
-        self._thread.run(self._create_topic(NewTopic(name, partitions, factor, texts)), TIMEOUT)
+        self._check_any_runs()
+        topic = NewTopic(name, partitions, factor, texts)
+        self._run(self._create_topic(topic), f"topic {name} has not been created")
 
     @abstractmethod
     async def _create_topic(self, topic: NewTopic) -> None:
@@ -172,31 +165,69 @@ class ClusterFixture(ABC):
         """
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """Return the leader of a partition, when it has one that runs."""
-        return self._partition(topic, partition, lambda state: state.leader in self.nodes).leader
+        """Return the leader of a partition, when it has one that runs.
+
+        Raises ValueError if there is no such partition, or none of its replicas is on a broker that
+        runs.
+        """
+
+        def leader() -> int | None:
+            state = self._state(topic, partition)
+            return state.leader if state.leader in self.nodes else None
+
+        return self._await_leader(topic, partition, leader)
 
     def isr(self, topic: str, partition: int = 0) -> list[int]:
-        """Return the in-sync replicas of a partition."""
-        return sorted(self._partition(topic, partition, lambda _: True).isr)
+        """Return the in-sync replicas of a partition. Raises ValueError if it does not exist."""
+        self._partitions(topic, partition)
+        return sorted(self._state(topic, partition).isr)
 
     @abstractmethod
     def _find(self, topic: str, partition: int) -> PartitionState | None:
         """Find a partition; called in the loop."""
 
-    def _partition(
-        self, topic: str, partition: int, fits: Callable[[PartitionState], bool]
-    ) -> PartitionState:
-        """Return the state of a partition when it exists and fits."""
-        states: list[PartitionState] = []
+    def _state(self, topic: str, partition: int) -> PartitionState:
+        """Return the state of a partition. Raises ValueError if it does not exist."""
+        state = self._thread.call(lambda: self._find(topic, partition))
+        if state is None:
+            raise ValueError(f"no such partition: {topic}-{partition}")
+        return state
+
+    def _await_leader(self, topic: str, partition: int, read: Callable[[], T | None]) -> T:
+        """Return what is read of a partition once it has a leader.
+
+        Raises ValueError if it does not exist or cannot have one, TimeoutError with the reason.
+        """
+        self._partitions(topic, partition)
+        values: list[T] = []
+
+        def reason() -> str:
+            return self._state(topic, partition).unavailable(f"{topic}-{partition}", self.nodes)
 
         def has_come() -> bool:
-            state = self._thread.call(lambda: self._find(topic, partition))
-            if state is not None and fits(state):
-                states.append(state)
-            return bool(states)
+            value = read()
+            if value is not None:
+                values.append(value)
+            elif not self._state(topic, partition).can_be_led(self.nodes):
+                raise ValueError(reason())
+            return bool(values)
 
-        self.wait(has_come)
-        return states[0]
+        self._wait(has_come, reason)
+        return values[0]
+
+    def _partitions(self, topic: str, partition: int | None = None) -> range:
+        """Return the partitions of a topic, or one of them. ValueError if it does not exist."""
+        self._check_any_runs()
+        count = self._thread.call(lambda: self._count_partitions(topic))
+        if not count:
+            hint = did_you_mean(topic, self._thread.call(self._topic_names))
+            raise ValueError(f"no such topic: {topic}{hint}")
+        if partition is None:
+            return range(count)
+        if partition not in range(count):
+            has = plural(count, "partition")
+            raise ValueError(f"no such partition: {topic}-{partition}; {topic} has {has}")
+        return range(partition, partition + 1)
 
     # -- what it has
 
@@ -209,19 +240,14 @@ class ClusterFixture(ABC):
         """Return the records of a topic, or of one partition, from the logs of the leaders.
 
         By partition and offset; without those of transactions that are open or aborted. It is no
-        request, and no fault meets it. Raises ValueError if there is no such topic or partition.
+        request, and no fault meets it. Raises ValueError if there is no such topic or partition, or
+        no broker runs that has it.
         """
         from ..client.consumer import TopicPartition  # imported only by tests that use it
         from .stored_records import consumer_records
 
-        partitions = self._thread.call(lambda: self._count_partitions(topic))
-        if not partitions:
-            hint = did_you_mean(topic, self._thread.call(self._topic_names))
-            raise ValueError(f"no such topic: {topic}{hint}")
-        if partition is not None and not 0 <= partition < partitions:
-            raise ValueError(f"no such partition: {topic}-{partition} of {partitions}")
         records: list[ConsumerRecord] = []
-        for each in range(partitions) if partition is None else [partition]:
+        for each in self._partitions(topic, partition):
             stored = self._stored(topic, each)
             records += consumer_records(TopicPartition(topic, each), *stored)
         return records
@@ -230,22 +256,16 @@ class ClusterFixture(ABC):
         """Return the offsets that a group has committed; none if there is no such group."""
         from .stored_records import committed_offsets
 
+        self._check_any_runs()
         if not self._thread.call(lambda: self._count_partitions(OFFSETS_TOPIC)):
             return {}
         return committed_offsets(group_id, self.records(OFFSETS_TOPIC))
 
     def _stored(self, topic: str, partition: int) -> StoredBatches:
         """Return the log of a partition when it has a leader that runs."""
-        logs: list[StoredBatches] = []
-
-        def has_leader() -> bool:
-            log = self._thread.call(lambda: self._leader_log(topic, partition))
-            if log is not None:
-                logs.append(log)
-            return bool(logs)
-
-        self.wait(has_leader)
-        return logs[0]
+        return self._await_leader(
+            topic, partition, lambda: self._thread.call(lambda: self._leader_log(topic, partition))
+        )
 
     def _count_partitions(self, topic: str) -> int:
         """Count the partitions of a topic, 0 if it does not exist; called in the loop."""
@@ -261,10 +281,14 @@ class ClusterFixture(ABC):
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Wait until a function returns true. Raises TimeoutError."""
+        self._wait(done, lambda: f"{done.__qualname__} has not returned true")
+
+    def _wait(self, done: Callable[[], bool], unmet: Callable[[], str]) -> None:
+        """Wait until a function returns true. unmet: returns what TimeoutError says."""
         end = time.monotonic() + TIMEOUT
         while not done():
             if time.monotonic() > end:
-                raise TimeoutError(f"not true within {TIMEOUT:g} seconds")
+                raise TimeoutError(f"{unmet()} within {TIMEOUT:g} seconds")
             time.sleep(POLL)
 
     # -- faults

@@ -41,14 +41,27 @@ class LoopThread:
         """Whether the caller runs in the thread."""
         return threading.current_thread() is self._thread
 
-    def run(self, work: Coroutine[Any, Any, T], timeout: float | None = TIMEOUT_SECONDS) -> T:
-        """Run a coroutine in the loop; return its result. An interrupt cancels it."""
+    def run(
+        self,
+        work: Coroutine[Any, Any, T],
+        timeout: float | None = TIMEOUT_SECONDS,
+        unmet: str = "the event loop has not done it",
+    ) -> T:
+        """Run a coroutine in the loop; return its result. An interrupt cancels it.
+
+        unmet: what TimeoutError says; the coroutine is cancelled then.
+        """
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result(timeout)
         except KeyboardInterrupt:
             future.cancel()
             raise
+        except TimeoutError:
+            if future.done():  # it is the coroutine's own
+                raise
+        future.cancel()
+        raise TimeoutError(f"{unmet} within {timeout:g} seconds")
 
     def call(self, work: Callable[[], T]) -> T:
         """Call a function in the loop; return its result."""

@@ -31,8 +31,8 @@ from ..node.properties import CONTROLLER, broker_listeners
 from ..primitives import Message
 from ..raft import Endpoint as ListenerAddress
 from .cluster_shell import ClusterShell, epoch_ms
-from .fixture import NewTopic
 from .nodes.topics import ClusterTopics, until
+from .partitions import NewTopic
 from .server_config import DEFAULT, ServerConfig, client_listener
 from .shell import Observers, random_uuid
 

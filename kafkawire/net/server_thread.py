@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from ..broker import Fault, Report
 from ..node.local_cluster import Isolated, NodeEffect
 from ..storage import LogManager, TopicPartition
-from .fixture import TIMEOUT, ClusterFixture, NewTopic, PartitionState, StoredBatches
+from .fixture import ClusterFixture
 from .nodes.invariants import ClusterInvariants, Running
 from .nodes.leader_logs import leader_log
+from .partitions import NewTopic, PartitionState, StoredBatches
 from .server import Server
 from .server_config import DEFAULT, ServerConfig
 
@@ -98,15 +99,15 @@ class ServerThread(ClusterFixture):
     def stop(self, node_id: int) -> None:
         """Stop a broker: others lead its partitions before it stops."""
         self._check_runs(node_id, True)
-        self._thread.run(self.server.stop_broker(node_id), TIMEOUT)
+        self._run(self.server.stop_broker(node_id), f"broker {node_id} has not stopped")
 
     def kill(self, node_id: int) -> None:
         self._check_runs(node_id, True)
-        self._thread.run(self.server.kill_broker(node_id), TIMEOUT)
+        self._run(self.server.kill_broker(node_id), f"broker {node_id} has not ended")
 
     def start(self, node_id: int) -> None:
         self._check_runs(node_id, False)
-        self._thread.run(self.server.start_broker(node_id), TIMEOUT)
+        self._run(self.server.start_broker(node_id), f"broker {node_id} has not started")
 
     def isolate(self, node_id: int) -> None:
         """Cut the connections between a broker and the other nodes; clients still reach it."""
@@ -132,11 +133,13 @@ class ServerThread(ClusterFixture):
     def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Reassign a partition so that a broker is its preferred leader, and elect it."""
         self._check_runs(leader_id, True)
-        self._thread.run(self.server.topics.move_leader(topic, partition, leader_id), TIMEOUT)
+        self._partitions(topic, partition)
+        moving = self.server.topics.move_leader(topic, partition, leader_id)
+        self._run(moving, f"broker {leader_id} does not lead {topic}-{partition}")
 
     def _find(self, topic: str, partition: int) -> PartitionState | None:
         state = self.server.topics.find(topic, partition)
-        return None if state is None else PartitionState(state.leader, state.isr)
+        return None if state is None else PartitionState(state.leader, state.isr, state.replicas)
 
     def _topic_names(self) -> list[str]:
         return list(self.server.machine.image().topic_ids)

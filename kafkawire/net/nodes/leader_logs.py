@@ -9,7 +9,7 @@ from typing import Final
 from ...metadata import MetadataImage, TopicIdPartition
 from ...node import Node
 from ...replication import LogOffline
-from ..fixture import StoredBatches
+from ..partitions import StoredBatches
 
 EVERYTHING: Final = 1 << 40
 """More bytes than a log has."""

@@ -28,7 +28,8 @@ from ...messages.elect_leaders_response import ElectLeadersResponse
 from ...metadata import NO_LEADER, MetadataImage, PartitionRegistration
 from ...primitives import Message
 from ...protocol import ErrorCode
-from ..fixture import POLL, NewTopic
+from ..fixture import POLL
+from ..partitions import NewTopic
 
 TIMEOUT_MS: Final = 30_000
 DEFAULT_FACTOR: Final = -1

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kafkawire.net.fixture import NewTopic
+from kafkawire.net.partitions import NewTopic
 from kafkawire.net.server import Server
 from kafkawire.net.server_config import ServerConfig
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -116,9 +117,11 @@ def test_requests_are_found_by_the_name_of_their_api(kafka_broker: ServerThread)
         (lambda cluster: cluster.records("order"), "no such topic: order; did you mean 'orders'"),
         (
             lambda cluster: cluster.records("orders", 2),
-            "no such partition: orders-2 of 2",
+            "no such partition: orders-2; orders has 2 partitions",
         ),
         (lambda cluster: cluster.records("orders", -1), "no such partition: orders--1"),
+        (lambda cluster: cluster.leader("order"), "no such topic: order; did you mean 'orders'"),
+        (lambda cluster: cluster.isr("orders", 2), "no such partition: orders-2"),
         (lambda cluster: cluster.requests_of("Prodce"), "unknown API 'Prodce'; did you mean 'Pro"),
     ],
 )
@@ -127,3 +130,55 @@ def test_what_does_not_exist_is_named(
 ) -> None:
     with pytest.raises(ValueError, match=reason):
         read(kafka_broker)
+
+
+@pytest.mark.kafka(topics={"t": 1})
+def test_without_a_broker_that_runs_the_reason_is_named(kafka_broker: ServerThread) -> None:
+    kafka_broker.kill(1)
+    reads: list[Callable[[], object]] = [
+        lambda: kafka_broker.records("t"),
+        lambda: kafka_broker.committed("g"),
+        lambda: kafka_broker.leader("t"),
+        lambda: kafka_broker.isr("t"),
+        lambda: kafka_broker.create_topic("u"),
+    ]
+    for read in reads:
+        with pytest.raises(ValueError, match="no broker runs"):
+            read()
+
+
+@pytest.mark.kafka(brokers=2, topics={"t": 1})
+def test_a_partition_whose_replicas_are_all_down_is_not_awaited(kafka_broker: ServerThread) -> None:
+    leader = kafka_broker.leader("t")
+    kafka_broker.kill(leader)
+    reason = rf"t-0 has no leader \(replicas {leader}; broker {leader} does not run\)"
+    for read in (kafka_broker.records, kafka_broker.leader):
+        with pytest.raises(ValueError, match=reason):
+            read("t")
+    kafka_broker.start(leader)
+    assert kafka_broker.records("t") == []
+
+
+@pytest.mark.kafka(brokers=2)
+def test_a_wait_that_fails_says_for_what(
+    kafka_broker: ServerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kafka_broker.create_topic("t", factor=2)
+    kafka_broker.kill(2)
+    kafka_broker.wait(lambda: kafka_broker.isr("t") == [1])
+    kafka_broker.kill(1)
+    kafka_broker.start(2)
+    monkeypatch.setattr("kafkawire.net.fixture.TIMEOUT", 0.1)
+    reason = r"t-0 has no leader \(replicas 1, 2; in-sync replicas 1; broker 1 does not run\)"
+    with pytest.raises(TimeoutError, match=reason):
+        kafka_broker.records("t")
+    with pytest.raises(TimeoutError, match="never has not returned true"):
+        kafka_broker.wait(never)
+    monkeypatch.setattr(kafka_broker.server, "start_broker", lambda _: asyncio.Event().wait())
+    with pytest.raises(TimeoutError, match="broker 1 has not started within"):
+        kafka_broker.start(1)
+    monkeypatch.undo()
+
+
+def never() -> bool:
+    return False
