@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.controller.mutants import MUTANTS as CONTROLLER
 from tests.node.mutants import MUTANTS as NODE
+from tests.node.zookeeper.mutants import MUTANTS as ZOOKEEPER
 from tests.raft.mutants import MUTANTS as RAFT
 from tests.replication.mutants import MUTANTS as REPLICATION
 from tests.storage.test_simulation import MUTANTS as STORAGE
@@ -21,6 +22,7 @@ PACKAGES: Final[Mapping[str, Iterable[str]]] = {
     "controller": CONTROLLER,
     "replication": REPLICATION,
     "node": NODE,
+    "zookeeper": ZOOKEEPER,
 }
 """Package -> the rules that its simulation has to find missing."""
 FEWEST: Final = 25

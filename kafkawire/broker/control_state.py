@@ -27,19 +27,15 @@ class LedPartition(Protocol):
     def index(self) -> int: ...
     @property
     def replicas(self) -> Sequence[int]: ...
-    @property
-    def isr(self) -> Sequence[int]: ...
 
 
 class Ensemble(Protocol):
-    """What brokers read in ZooKeeper. moving: brokers that a ControlledShutdown concerns."""
+    """What brokers read in ZooKeeper."""
 
     @property
     def broker_epochs(self) -> Mapping[int, int]: ...
     @property
     def controller_id(self) -> int | None: ...
-    @property
-    def moving(self) -> set[int]: ...
     def led_by(self, node_id: int, /) -> Sequence[LedPartition]:
         """Return the partitions that a broker leads."""
 

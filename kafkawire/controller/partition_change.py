@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 
 from ..messages.partition_change_record import PartitionChangeRecord
 from ..metadata import (
@@ -72,7 +73,7 @@ class PartitionChange:
         self.record = PartitionChangeRecord(topic_id=at[0], partition_id=at[1])
         self.topic_id = at[0]
         self.target = target
-        self.acceptable = acceptable or state.image.is_active
+        self.acceptable = acceptable or partial(may_lead, state, partition)
         self.isr = _or(target.isr, partition.isr)
         self.replicas = _or(target.replicas, partition.replicas)
         self.removing = _or(target.removing, partition.removing)
@@ -230,6 +231,17 @@ class PartitionChange:
         return self.state.default_directory(broker_id)
 
 
+def may_lead(state: ControllerState, partition: PartitionRegistration, broker_id: int) -> bool:
+    """Return whether a broker is active, or goes on leading while it is shutting down.
+
+    Only with ZooKeeper does a broker that is shutting down lead.
+    """
+    broker = state.image.brokers.get(broker_id)
+    if broker is None or broker.fenced:
+        return False
+    return broker_id == partition.leader or not broker.in_controlled_shutdown
+
+
 def _or(new: Ids | None, old: Ids) -> Ids:
     return old if new is None else new
 
@@ -242,7 +254,7 @@ def change_partition(
 ) -> PartitionChangeRecord | None:
     """Change a partition, and write the record; None if nothing changed.
 
-    acceptable: which brokers may lead; by default those that are active.
+    acceptable: which brokers may lead; by default those of `may_lead`.
     """
     record = PartitionChange(state, at, target, acceptable).build()
     if record is not None:
@@ -270,12 +282,13 @@ def _regenerate(
     leaving: int,
     target: PartitionTarget,
 ) -> None:
-    def acceptable(broker_id: int) -> bool:
-        return broker_id != leaving and state.image.is_active(broker_id)
-
     for at in partitions:
         partition = state.image.partition(at)
         assert partition is not None
+
+        def acceptable(broker_id: int, old: PartitionRegistration = partition) -> bool:
+            return broker_id != leaving and may_lead(state, old, broker_id)
+
         isr = tuple(each for each in partition.isr if each != leaving)
         unclean = state.unclean_enabled(at[0])
         made = PartitionTarget(

@@ -52,7 +52,8 @@ class ControllerConfig:
     own configuration, which broker-wide and topic values take precedence over.
     max_partitions_per_request: that one may create. max_partitions: of all topics.
     max_records_per_request: that creating topics may write. slice: how many topics, partitions or
-    records of a request are processed before other events are.
+    records of a request are processed before other events are. zookeeper: whether the brokers show
+    a controller in ZooKeeper, which moves the leaders of a stopping broker by ControlledShutdown.
     """
 
     cluster_id: str
@@ -63,6 +64,7 @@ class ControllerConfig:
     max_partitions: int = 100_000
     max_records_per_request: int = 10_000
     slice: int = 256
+    zookeeper: bool = False
     features: Mapping[str, tuple[int, int]] = field(
         default_factory=lambda: supported_features(NEWEST)
     )

@@ -128,6 +128,7 @@ class InMemory:
             config,
             static=properties,  # DescribeConfigs does not return IN_MEMORY
             metadata_version=EPOCH_BUMP_UNTIL if self.zookeeper else None,
+            zookeeper=self.zookeeper,
         )
         earlier = self.disks.get(node_id, {})
         return LocalNode(

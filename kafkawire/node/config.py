@@ -40,6 +40,7 @@ class NodeConfig:
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
     log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
     metadata_version: of a new cluster; None for that of the release.
+    zookeeper: whether brokers show a controller in ZooKeeper (`ZooKeeperCluster`).
     bounds: limits for which Kafka has no key.
     """
 
@@ -65,6 +66,7 @@ class NodeConfig:
     retry_backoff: float = 0.1
     rebalance_interval: float | None = 300.0
     metadata_version: int | None = None
+    zookeeper: bool = False
     bounds: Bounds = DEFAULT_BOUNDS
 
     @property

@@ -46,6 +46,7 @@ class ControllerServer:
             static=config.static,
             max_partitions_per_request=config.bounds.partitions_per_request,
             max_partitions=config.bounds.partitions,
+            zookeeper=config.zookeeper,
         )
         self._controller = QuorumController(settings, rng, new_uuid)
 

@@ -201,11 +201,12 @@ class BrokerLifecycleManager:
 
     def _next_heartbeat(self, metadata_offset: int) -> Message:
         self._reported = len(self._offline)
+        stops = self.state is S.PENDING_CONTROLLED_SHUTDOWN
         return BrokerHeartbeatRequest(
             broker_id=self.config.node_id,
             broker_epoch=self.epoch,
             current_metadata_offset=metadata_offset,
-            want_fence=self.state is S.STARTING,
-            want_shut_down=self.state is S.PENDING_CONTROLLED_SHUTDOWN,
+            want_fence=self.state is S.STARTING or (stops and self.config.zookeeper),
+            want_shut_down=stops,
             offline_log_dirs=list(self._offline),
         )

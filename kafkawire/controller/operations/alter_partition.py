@@ -22,7 +22,7 @@ from ...metadata import (
     TopicIdPartition,
 )
 from ...protocol import ErrorCode
-from ..partition_change import Election, PartitionTarget, change_partition
+from ..partition_change import Election, PartitionTarget, change_partition, may_lead
 from ..state import ControllerState
 
 E = ErrorCode
@@ -45,7 +45,7 @@ class Proposal(NamedTuple):
 def _is_eligible(given: Proposal) -> bool:
     for broker_id, epoch in given.isr.items():
         broker = given.state.image.brokers.get(broker_id)
-        if broker is None or not broker.is_active:
+        if broker is None or not may_lead(given.state, given.partition, broker_id):
             return False
         if epoch not in (ANY_EPOCH, broker.epoch):
             return False

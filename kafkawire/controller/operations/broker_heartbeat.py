@@ -1,7 +1,9 @@
 """BrokerHeartbeat: fences, unfences and shuts down brokers in order.
 
 Law: the state changes only as `broker_states.NEXT` says; a fenced broker leads nothing and is in no
-ISR, except as its last member where ELR is not enabled.
+ISR, except as its last member where ELR is not enabled. With ZooKeeper, each heartbeat that wants
+to shut down is a ControlledShutdown: the broker goes on leading what no other replica can lead,
+until a heartbeat that also wants to be fenced.
 """
 
 from __future__ import annotations
@@ -9,12 +11,18 @@ from __future__ import annotations
 from ...messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ...messages.broker_heartbeat_response import BrokerHeartbeatResponse
 from ...messages.broker_registration_change_record import BrokerRegistrationChangeRecord
-from ...metadata import NO_LEADER, BrokerRegistration
+from ...metadata import NO_LEADER, BrokerRegistration, TopicIdPartition
 from ...metadata.registrations import FENCE, UNFENCE
 from ...metadata.versions import CORDONED, DIRECTORIES
 from ...protocol import ErrorCode
 from ..broker_states import RECORDED, BrokerState, Trigger, next_state, state_of
-from ..partition_change import Election, PartitionTarget, change_partition, leave_isr
+from ..partition_change import (
+    Election,
+    PartitionTarget,
+    change_partition,
+    leave_isr,
+    may_lead,
+)
 from ..state import ControllerState
 
 S = BrokerState
@@ -39,6 +47,8 @@ def heartbeat(
     after = next_state(before, _trigger(state, body, before))
     if after is not before:
         _enter(state, broker, after)
+    elif before is S.CONTROLLED_SHUTDOWN and body.want_shut_down and state.config.zookeeper:
+        _move_leaders(state, body.broker_id)
     state.sessions.touch(body.broker_id, now, body.current_metadata_offset)
     _note_directories(state, state.image.brokers[body.broker_id], body)
     return BrokerHeartbeatResponse(
@@ -53,12 +63,14 @@ def _trigger(
 ) -> Trigger | None:
     """Return what a heartbeat means for a broker in a state."""
     leads = state.image.indexes.leaders.has(body.broker_id)
+    zookeeper = state.config.zookeeper
     if before is S.CONTROLLED_SHUTDOWN:
         active = (each for each in state.image.brokers if state.image.is_active(each))
-        stop = not leads and state.sessions.may_stop(body.broker_id, active)
+        done = body.want_shut_down and body.want_fence if zookeeper else not leads
+        stop = done and state.sessions.may_stop(body.broker_id, active)
         return Trigger.LEADERS_MOVED if stop else None
     if body.want_shut_down:
-        moving = leads and not body.want_fence
+        moving = (leads or zookeeper) and not body.want_fence
         return Trigger.WANTS_SHUTDOWN_LEADING if moving else Trigger.WANTS_SHUTDOWN
     if body.want_fence:
         return Trigger.WANTS_FENCE
@@ -104,8 +116,23 @@ def _start_shutdown(state: ControllerState, broker: BrokerRegistration) -> None:
             broker_id=broker.broker_id, broker_epoch=broker.epoch, in_controlled_shutdown=1
         )
     )
-    leave_isr(state, state.image.indexes.isr.of(broker.broker_id), broker.broker_id)
+    _move_leaders(state, broker.broker_id)
     state.sessions.start_shutdown(broker.broker_id, state.image.offset)
+
+
+def _move_leaders(state: ControllerState, broker_id: int) -> None:
+    """Take a stopping broker out of ISRs; with ZooKeeper, where another replica can lead."""
+    partitions = state.image.indexes.isr.of(broker_id)
+    if state.config.zookeeper:
+        partitions = [at for at in partitions if _has_others(state, at, broker_id)]
+    leave_isr(state, partitions, broker_id)
+
+
+def _has_others(state: ControllerState, at: TopicIdPartition, broker_id: int) -> bool:
+    partition = state.image.partition(at)
+    assert partition is not None
+    others = (each for each in partition.isr if each != broker_id)
+    return any(may_lead(state, partition, each) for each in others)
 
 
 def _note_directories(

@@ -1,15 +1,14 @@
 """What the controller in ZooKeeper does about changes that the quorum has committed.
 
-Law: each change of a partition is sent once, with the change of the broker that it comes from. A
-partition that a stopping broker alone has keeps its leader until the broker's session ends.
+Law: each change of a partition is sent once, with the change of the broker that it comes from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
-from ...metadata import NO_LEADER, MetadataDelta, MetadataImage, PartitionRegistration
+from ...metadata import MetadataDelta, MetadataImage, PartitionRegistration
 from .controller import ZooKeeperController
 from .registry import Key, PartitionState, Registry
 
@@ -19,20 +18,13 @@ Pending = dict[Key, PartitionRegistration]
 
 
 class Changes:
-    """Calls the controller. is_moving: whether a ControlledShutdown moves leaders of a broker."""
+    """Calls the controller."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        controller: ZooKeeperController,
-        is_moving: Callable[[int], bool],
-    ) -> None:
+    def __init__(self, registry: Registry, controller: ZooKeeperController) -> None:
         self._registry = registry
         self._controller = controller
-        self._is_moving = is_moving
         self._registrations: dict[int, int] = {}
         """Broker -> the epoch of its registration with the quorum."""
-        self._deferred: set[Key] = set()
 
     def publish(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
         """Send the brokers what has changed."""
@@ -60,20 +52,15 @@ class Changes:
         epoch = NO_EPOCH if broker is None or broker.fenced else broker.epoch
         before = self._registrations.get(node_id, NO_EPOCH)
         if before != NO_EPOCH and epoch != before:
-            self._stopped(image, node_id, pending, now)
+            self._stopped(node_id, pending, now)
         if epoch not in (NO_EPOCH, before):
             self._controller.broker_started(node_id, now)
         elif epoch != NO_EPOCH and broker is not None and broker.in_controlled_shutdown:
             self._shuts_down(node_id, pending, now)
         self._registrations[node_id] = epoch
 
-    def _stopped(self, image: MetadataImage, node_id: int, pending: Pending, now: float) -> None:
+    def _stopped(self, node_id: int, pending: Pending, now: float) -> None:
         """Send the leaders and ISRs of a broker's partitions, as its session has ended."""
-        for name, index in self._deferred:
-            topic = image.topic(name)
-            if topic is not None and index in topic.partitions:
-                pending[name, index] = topic.partitions[index]
-        self._deferred.clear()
         led: list[PartitionState] = []
         others: list[PartitionState] = []
         for state in self._of_broker(node_id, pending):
@@ -87,15 +74,12 @@ class Changes:
         followed: list[tuple[PartitionState, int]] = []
         for state in self._of_broker(node_id, pending):
             registration = pending.pop(state.key)
-            if registration.leader == NO_LEADER or not self._is_moving(node_id):
-                self._deferred.add(state.key)
-                continue
             if state.leader_id == node_id:
                 led.append(state)
             else:
                 followed.append((state, state.leader_epoch))
             state.set(registration)
-        if self._is_moving(node_id) and node_id not in self._controller.shutting_down:
+        if node_id not in self._controller.shutting_down:
             self._controller.led_elsewhere(node_id, led, now)
             self._controller.replicas_stopped(node_id, followed, now)
 

@@ -66,7 +66,7 @@ class ZooKeeperCluster(LocalCluster):
         self.channels = BrokerChannels(context)
         self.controller = ZooKeeperController(context, self.registry, self.channels)
         self._shutdowns = ControlledShutdowns(context, self.registry, self.channels)
-        self._changes = Changes(self.registry, self.controller, self.registry.moving.__contains__)
+        self._changes = Changes(self.registry, self.controller)
         self._now = 0.0
 
     # -- the machine

@@ -50,9 +50,8 @@ class PartitionState:
 class Registry:
     """The nodes in ZooKeeper: brokers by id, the controller and its epoch, partitions.
 
-    endpoints: of all brokers, also of those that are down. moving: brokers for which a
-    ControlledShutdown moves leaders. deletions: broker -> the replicas that it may not have deleted
-    yet, which the next controller repeats.
+    endpoints: of all brokers, also of those that are down. deletions: broker -> the replicas that
+    it may not have deleted yet, which the next controller repeats.
     """
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
@@ -60,7 +59,6 @@ class Registry:
         self.broker_epochs: dict[int, int] = {}
         self.controller_id: int | None = None
         self.controller_epoch = 0
-        self.moving: set[int] = set()
         self.deletions: dict[int, dict[Key, PartitionState]] = {}
         self.partitions: dict[Key, PartitionState] = {}
         self._zxid = FIRST_ZXID - 1
@@ -85,7 +83,6 @@ class Registry:
     def unregister(self, node_id: int) -> None:
         """Remove a broker whose session has ended."""
         self.broker_epochs.pop(node_id, None)
-        self.moving.discard(node_id)
         self.deletions.pop(node_id, None)
         if self.controller_id == node_id:
             self.controller_id = None

@@ -33,7 +33,7 @@ def handle(
 ) -> HandlerResult:
     """Move the leaders away, as the quorum does for a broker whose heartbeat wants to shut down.
 
-    While no other replica of a partition is in sync, none is moved: the broker tries again.
+    Those of partitions without another replica in sync remain: the broker tries again.
     """
     assert broker.control is not None
     error = broker.control.check_shutdown(body.broker_id, body.broker_epoch)
@@ -42,18 +42,14 @@ def handle(
         error = ErrorCode.BROKER_NOT_AVAILABLE
     if error is not ErrorCode.NONE or registration is None:
         return error_response(body, error)
-    ensemble = broker.control.ensemble
-    remaining = _remaining(ensemble, body.broker_id)
-    if remaining.remaining_partitions:
-        return remaining
-    ensemble.moving.add(body.broker_id)
     heartbeat = BrokerHeartbeatRequest(
         broker_id=body.broker_id,
         broker_epoch=registration.epoch,
         current_metadata_offset=broker.image.offset,
         want_shut_down=True,
     )
-    return broker.controller.forward(request, now, heartbeat, Moved(ensemble, body.broker_id))
+    moved = Moved(broker.control.ensemble, body.broker_id)
+    return broker.controller.forward(request, now, heartbeat, moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +59,18 @@ class Moved:
     ensemble: Ensemble
     broker_id: int
 
-    def response(self, _body: Message, _now: float) -> ControlledShutdownResponse:
+    def response(self, body: Message, _now: float) -> ControlledShutdownResponse:
         """List the partitions that the broker still leads, though there are other replicas."""
-        return _remaining(self.ensemble, self.broker_id)
-
-
-def _remaining(ensemble: Ensemble, broker_id: int) -> ControlledShutdownResponse:
-    """List the partitions that have other replicas, but none that is in sync."""
-    return ControlledShutdownResponse(
-        remaining_partitions=[
-            RemainingPartition(topic_name=each.topic, partition_index=each.index)
-            for each in ensemble.led_by(broker_id)
-            if len(each.replicas) > 1 and list(each.isr) == [broker_id]
-        ]
-    )
+        error = getattr(body, "error_code", ErrorCode.NONE)
+        if error:
+            return ControlledShutdownResponse(error_code=error)
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                RemainingPartition(topic_name=each.topic, partition_index=each.index)
+                for each in self.ensemble.led_by(self.broker_id)
+                if len(each.replicas) > 1
+            ]
+        )
 
 
 def error_response(
