@@ -12,7 +12,8 @@ from .config import LogConfig, LogManagerConfig
 from .directory_logs import Damaged, Recovered
 from .disks.disk import Disk
 from .disks.files import FileDisk
-from .disks.memory import MemoryDisk, SharedBytes
+from .disks.memory import MemoryDisk
+from .disks.memory_file import SharedBytes
 from .epochs import EpochEnd
 from .errors import (
     AppendRejected,

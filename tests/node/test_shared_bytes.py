@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.node.local_cluster import Killed, NodeStarted
-from kafkawire.storage.disks.memory import SHARED_FROM
+from kafkawire.storage.disks.memory_file import SHARED_FROM
 
 from ..broker.harness import Harness
 from .clients import PRODUCE_VERSION, produce

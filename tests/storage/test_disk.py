@@ -11,14 +11,14 @@ import pytest
 
 from kafkawire.storage.disks.disk import Disk, delete_tree, read_whole, replace
 from kafkawire.storage.disks.files import FileDisk
-from kafkawire.storage.disks.memory import (
+from kafkawire.storage.disks.memory import MemoryDisk
+from kafkawire.storage.disks.memory_file import (
     ALL,
     BUFFER,
     NONE,
     PREFIX,
     SHARED_FROM,
     ZEROS,
-    MemoryDisk,
     SharedBytes,
 )
 

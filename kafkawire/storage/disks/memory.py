@@ -1,141 +1,25 @@
 """A disk in memory that can crash, fill up and fail.
 
-Law: a crash keeps what was made durable. Of the rest it keeps, by the random function: of a file's
-bytes all, none, a prefix, or a prefix and zeros; of the changes of names in a directory a prefix.
-Batches are kept as they were appended, and once for all disks that share bytes.
+Law: a crash keeps what was made durable. Of the changes of names in a directory that were not, it
+keeps a prefix, by the random function; of bytes, what `MemoryFile` says.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, final
-from weakref import WeakValueDictionary
 
-from ...records.batch import HEADER_BYTES
 from .disk import DiskUsage, parent
+from .memory_file import Choose, MemoryFile, SharedBytes
 
-Choose = Callable[[int], int]
-"""Returns a random number below its argument."""
 Fault = Callable[[str, str], float]
 """Called with the name of an operation and its path, before it is carried out: returns how many
 seconds it takes; raises OSError for one that fails.
 """
 UNLIMITED: Final = 2**63 - 1
 """The bytes of a disk without a capacity."""
-NONE, ALL, PREFIX, ZEROS = range(4)
-"""What a crash keeps of bytes that are not durable."""
-LOSSES: Final = 4
-
-
-SHARED_FROM: Final = 1024
-"""The size from which on what is appended is kept as it is; less is copied into one buffer."""
-BUFFER: Final = 1 << 16
-"""The size of such a buffer at most, but for the last append."""
-KEY: Final = HEADER_BYTES
-"""Bytes by which equal appends are found: of a batch, its header."""
-
-
-@final
-class _Chunk:
-    """Bytes of files. Those that are kept as they are never change: several files may have them."""
-
-    __slots__ = ("__weakref__", "data")
-
-    def __init__(self, data: bytes | bytearray) -> None:
-        self.data = data
-
-
-@final
-class SharedBytes:
-    """What several disks in one process have alike: the batches of a leader and its followers."""
-
-    def __init__(self) -> None:
-        self._chunks: WeakValueDictionary[bytes, _Chunk] = WeakValueDictionary()
-
-    def __deepcopy__(self, _memo: object) -> SharedBytes:
-        return self
-
-    def chunk(self, data: bytes) -> _Chunk:
-        """Return a chunk with these bytes that a file has already, or a new one."""
-        key = data[:KEY]
-        chunk = self._chunks.get(key)
-        if chunk is None or chunk.data != data:
-            chunk = self._chunks[key] = _Chunk(data)
-        return chunk
-
-
-@final
-class _File:
-    """A file. synced: bytes that are durable; before: the durable content before a truncation."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.synced = 0
-        self.before: bytes | None = None
-        self.modified_ms = 0
-        self._chunks: list[_Chunk] = []
-        self._starts: list[int] = []
-
-    def append(self, data: bytes, shared: SharedBytes | None) -> None:
-        if len(data) >= SHARED_FROM:
-            self._add(_Chunk(data) if shared is None else shared.chunk(data))
-            return
-        last = self._chunks[-1].data if self._chunks else None
-        if isinstance(last, bytearray) and len(last) < BUFFER:
-            last += data
-            self.size += len(data)
-        elif data:
-            self._add(_Chunk(bytearray(data)))
-
-    def _add(self, chunk: _Chunk) -> None:
-        self._starts.append(self.size)
-        self._chunks.append(chunk)
-        self.size += len(chunk.data)
-
-    def read(self, position: int, end: int) -> bytes:
-        """Read bytes; those of one append as they are kept, without a copy."""
-        end = min(end, self.size)
-        parts: list[bytes | bytearray | memoryview] = []
-        at = bisect_right(self._starts, position) - 1
-        while position < end:
-            start, data = self._starts[at], self._chunks[at].data
-            stop = min(end, start + len(data))
-            if (position, stop) == (start, start + len(data)):
-                parts.append(data)
-            else:
-                parts.append(memoryview(data)[position - start : stop - start])
-            position, at = stop, at + 1
-        if len(parts) == 1 and isinstance(parts[0], bytes):
-            return parts[0]
-        return b"".join(parts)
-
-    def truncate(self, size: int) -> None:
-        while self._starts and self._starts[-1] >= size:
-            del self._starts[-1], self._chunks[-1]
-        if self._starts and self.size > size:
-            self._chunks[-1] = _Chunk(self._chunks[-1].data[: size - self._starts[-1]])
-        self.size = min(self.size, size)
-
-    def crashed(self, choose: Choose) -> None:
-        if self.before is not None and choose(2) == 0:
-            self.truncate(0)
-            self.append(self.before, None)
-        else:
-            size = self.size
-            loss = choose(LOSSES)
-            if size > self.synced and loss != ALL:
-                kept = self.synced if loss == NONE else self.synced + choose(size - self.synced)
-                self.truncate(kept)
-                if loss == ZEROS:
-                    self.append(bytes(size - kept), None)
-        self.sync()
-
-    def sync(self) -> None:
-        self.synced = self.size
-        self.before = None
 
 
 @final
@@ -143,11 +27,11 @@ class _Directory:
     """A directory. pending: changes of names that are not durable; None removes a name."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, _File | _Directory] = {}
-        self.durable: dict[str, _File | _Directory] = {}
-        self.pending: list[dict[str, _File | _Directory | None]] = []
+        self.entries: dict[str, MemoryFile | _Directory] = {}
+        self.durable: dict[str, MemoryFile | _Directory] = {}
+        self.pending: list[dict[str, MemoryFile | _Directory | None]] = []
 
-    def change(self, changes: dict[str, _File | _Directory | None]) -> None:
+    def change(self, changes: dict[str, MemoryFile | _Directory | None]) -> None:
         _apply(self.entries, changes)
         self.pending.append(changes)
 
@@ -165,7 +49,7 @@ class _Directory:
 
 
 def _apply(
-    entries: dict[str, _File | _Directory], changes: dict[str, _File | _Directory | None]
+    entries: dict[str, MemoryFile | _Directory], changes: dict[str, MemoryFile | _Directory | None]
 ) -> None:
     for name, node in changes.items():
         if node is None:
@@ -212,7 +96,7 @@ class MemoryDisk:
         self._before("append", path)
         file = self._find(path)
         if file is None:
-            file = _File()
+            file = MemoryFile()
             self._directory(parent(path), path).change({_name(path): file})
         if isinstance(file, _Directory):
             raise _error(errno.EISDIR, path)
@@ -313,17 +197,17 @@ class MemoryDisk:
         if self.fault is not None:
             self.elapsed_s += self.fault(operation, path)
 
-    def _find(self, path: str) -> _File | _Directory | None:
-        node: _File | _Directory | None = self._root
+    def _find(self, path: str) -> MemoryFile | _Directory | None:
+        node: MemoryFile | _Directory | None = self._root
         for name in path.split("/") if path else ():
             if not isinstance(node, _Directory):
                 return None
             node = node.entries.get(name)
         return node
 
-    def _file(self, path: str) -> _File:
+    def _file(self, path: str) -> MemoryFile:
         found = self._find(path)
-        if not isinstance(found, _File):
+        if not isinstance(found, MemoryFile):
             raise _error(errno.ENOENT if found is None else errno.EISDIR, path)
         return found
 
@@ -342,9 +226,9 @@ def _error(number: int, path: str) -> OSError:
     return OSError(number, os.strerror(number), path)
 
 
-def _files(directory: _Directory) -> Iterator[_File]:
+def _files(directory: _Directory) -> Iterator[MemoryFile]:
     for node in directory.entries.values():
-        if isinstance(node, _File):
+        if isinstance(node, MemoryFile):
             yield node
         else:
             yield from _files(node)
