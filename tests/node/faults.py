@@ -13,11 +13,11 @@ from typing import Final
 from kafkawire.metadata import PartitionRegistration, TopicIdPartition
 from kafkawire.node import Published, ShutdownRequested
 from kafkawire.node.broker_server import BrokerServer
-from kafkawire.storage import MemoryDisk
+from kafkawire.storage import MemoryDisk, SharedBytes
 
 from .clients import MOVE_VERSION, moved
 from .network import CLIENT, Network, Process
-from .scenario import Fault, Scenario
+from .scenario import Composition, Fault, Scenario
 
 FAILING: Final = frozenset({"append", "fsync", "rename"})
 
@@ -26,7 +26,8 @@ class FaultyNetwork(Network):
     """Processes to which faults happen."""
 
     def __init__(self, scenario: Scenario) -> None:
-        super().__init__(scenario.seed, scenario.configs(), two=scenario.two)
+        shared = SharedBytes(least=1) if scenario.composition is Composition.IN_MEMORY else None
+        super().__init__(scenario.seed, scenario.configs(), two=scenario.two, shared=shared)
         self.brokers = list(range(1, scenario.brokers + 1))
         self.unclean: dict[int, int] = {}
         """Broker that may lose, or have lost, records -> its incarnation then."""

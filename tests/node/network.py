@@ -28,7 +28,7 @@ from kafkawire.node import (
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Voter, VoterSet
 from kafkawire.replication import ReplicationConfig
-from kafkawire.storage import MemoryDisk, StorageError
+from kafkawire.storage import MemoryDisk, SharedBytes, StorageError
 
 EPOCH_MS: Final = 1_700_000_000_000
 CLUSTER: Final = "simulated-cluster"
@@ -114,14 +114,28 @@ def config_of(id: int, quorum: VoterSet, roles: frozenset[ProcessRole], **more: 
 
 
 class Network:
-    """Processes and what is under way between them. two: brokers have two log directories."""
+    """Processes and what is under way between them.
 
-    def __init__(self, seed: int, configs: list[NodeConfig], *, two: bool = False) -> None:
+    two: brokers have two log directories. shared: what the disks have alike.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        configs: list[NodeConfig],
+        *,
+        two: bool = False,
+        shared: SharedBytes | None = None,
+    ) -> None:
         self.rng = random.Random(seed)
         self.now = 0.0
         self.trace: list[str] = []
         self.processes = {
-            each.node_id: Process(each, other=MemoryDisk() if two and each.is_broker else None)
+            each.node_id: Process(
+                each,
+                MemoryDisk(shared=shared),
+                MemoryDisk(shared=shared) if two and each.is_broker else None,
+            )
             for each in configs
         }
         self._listeners = {

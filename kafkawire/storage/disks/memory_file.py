@@ -22,7 +22,7 @@ LOSSES: Final = 4
 
 
 SHARED_FROM: Final = 1024
-"""The size from which on what is appended is kept as it is; less is copied into one buffer."""
+"""The size from which on what is appended is kept as it is; less is copied into a buffer."""
 BUFFER: Final = 1 << 16
 """The size of such a buffer at most, but for the last append."""
 KEY: Final = HEADER_BYTES
@@ -41,9 +41,13 @@ class _Chunk:
 
 @final
 class SharedBytes:
-    """What several disks in one process have alike: the batches of a leader and its followers."""
+    """What several disks in one process have alike: the batches of a leader and its followers.
 
-    def __init__(self) -> None:
+    least: the size from which on what is appended is kept as it is, and shared.
+    """
+
+    def __init__(self, least: int = SHARED_FROM) -> None:
+        self.least = least
         self._chunks: WeakValueDictionary[bytes, _Chunk] = WeakValueDictionary()
 
     def __deepcopy__(self, _memo: object) -> SharedBytes:
@@ -71,7 +75,7 @@ class MemoryFile:
         self._starts: list[int] = []
 
     def append(self, data: bytes, shared: SharedBytes | None) -> None:
-        if len(data) >= SHARED_FROM:
+        if len(data) >= (SHARED_FROM if shared is None else shared.least):
             self._add(_Chunk(data) if shared is None else shared.chunk(data))
             return
         last = self._chunks[-1].data if self._chunks else None
