@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from tests.broker.replication.session_model import MUTANTS as FETCH_SESSIONS
 from tests.controller.mutants import MUTANTS as CONTROLLER
 from tests.node.mutants import MUTANTS as NODE
 from tests.node.zookeeper.mutants import MUTANTS as ZOOKEEPER
@@ -23,6 +24,7 @@ PACKAGES: Final[Mapping[str, Iterable[str]]] = {
     "replication": REPLICATION,
     "node": NODE,
     "zookeeper": ZOOKEEPER,
+    "fetch sessions": FETCH_SESSIONS,
 }
 """Package -> the rules that its simulation has to find missing."""
 FEWEST: Final = 25
