@@ -6,15 +6,17 @@ Law: random numbers are passed in, so a run with the same seed fails in the same
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from ..display import did_you_mean
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
+from .apis import APIS, Listener
 from .request import Request
 
 
@@ -35,29 +37,47 @@ class Action(StrEnum):
     """Close; `carried_out` says whether the request was carried out first."""
 
 
+DEFAULT_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR
+DEFAULT_DELAY: Final = 1.0
+UNSET: Final[Any] = None
+"""The value of a field that has a default where the action uses it."""
+OF_ACTION: Final[Mapping[str, Action]] = {
+    "error": Action.ERROR,
+    "delay": Action.DELAY,
+    "keep": Action.TRUNCATE,
+    "at": Action.CORRUPT,
+    "carried_out": Action.DISCONNECT,
+}
+"""Field -> the only action that uses it."""
+
+
 @dataclass(slots=True)
 class Fault:
     """A rule: which requests fail, how often, and how.
 
-    match: an API key, its name as in `Produce`, or a predicate of the request; None for any.
-    nth: only the nth match, counted from 1; None for each.
-    probability: the share of those.
-    error: for ERROR. delay: seconds, for DELAY. keep: bytes left by TRUNCATE, None for half.
-    at: index of the byte changed by CORRUPT, None for a random one after the correlation id.
-    seen, hit: how many requests matched, and how many of them failed.
+    match: an API key, as `ApiKey`, number or name (`Produce`), or a predicate of the request; None
+    for any. nth: only the nth match, counted from 1; None for each. probability: the share of
+    those. error: for ERROR, UNKNOWN_SERVER_ERROR by default. delay: seconds, for DELAY, 1 by
+    default. keep: bytes left by TRUNCATE, None for half. at: index of the byte changed by CORRUPT,
+    None for a random one after the correlation id. carried_out: for DISCONNECT, whether the request
+    is carried out first.
+    seen, hit: how many requests matched, and how many of them failed. failure: what the predicate
+    raised first; it did not match then.
     """
 
-    match: ApiKey | str | Callable[[Request], bool] | None = None
+    match: ApiKey | int | str | Callable[[Request], bool] | None = None
     nth: int | None = None
     probability: float = 1.0
     action: Action | str = Action.ERROR
-    error: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
-    delay: float = 1.0
+    error: ErrorCode = UNSET
+    delay: float = UNSET
     keep: int | None = None
     at: int | None = None
     carried_out: bool = False
-    seen: int = 0
-    hit: int = 0
+    seen: int = field(default=0, init=False)
+    failure: Exception | None = field(default=None, init=False, compare=False)
+    _hit: int = field(default=0, init=False)
+    _is_raised: bool = field(default=False, init=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Fault:
@@ -81,14 +101,36 @@ class Fault:
         return cls(None if match == "*" else match, **given)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        """Accept names for values; ValueError for what no request could ever meet."""
+        """Accept names and numbers for values.
+
+        Raises ValueError for what no request could ever meet, and for what has no effect.
+        """
         self.match = _match(self.match)
         self.action = _action(self.action)
-        self.error = error_code(self.error)
+        for name, action in OF_ACTION.items():
+            value = getattr(self, name)
+            if action is not self.action and value is not None and value is not False:
+                reason = f"only the action {action.value!r} uses it"
+                raise ValueError(f"{name}={value!r}: {reason}, not {self.action.value!r}")
+        self.error = DEFAULT_ERROR if self.error is UNSET else error_code(self.error)
+        self.delay = DEFAULT_DELAY if self.delay is UNSET else self.delay
         for name in RANGES:
             value = getattr(self, name)
             if value is not None and not RANGES[name](value):
                 raise ValueError(f"{name}={value!r}: {EXPECTED[name]}")
+
+    @property
+    def hit(self) -> int:
+        """How many requests failed. Raises what the predicate raised first."""
+        if self.failure is not None:
+            self._is_raised = True
+            raise self.failure
+        return self._hit
+
+    def check(self) -> None:
+        """Raise what the predicate raised first, unless `hit` has raised it."""
+        if not self._is_raised:
+            _ = self.hit
 
     def matches(self, request: Request, draw: Callable[[], float]) -> bool:
         """Whether this request fails; counts it."""
@@ -99,7 +141,7 @@ class Fault:
             return False
         if self.probability < 1.0 and draw() >= self.probability:
             return False
-        self.hit += 1
+        self._hit += 1
         return True
 
     def _matches(self, request: Request) -> bool:
@@ -107,8 +149,14 @@ class Fault:
             return True
         if isinstance(self.match, ApiKey):
             return request.api_key is self.match
-        assert not isinstance(self.match, str)
-        return self.match(request)
+        assert callable(self.match)
+        try:
+            return bool(self.match(request))
+        except Exception as error:  # noqa: BLE001 - the user's function; `hit` raises it
+            if self.failure is None:
+                error.add_note("raised by the function of a fault")
+                self.failure = error
+            return False
 
     def damage(self, data: bytes, draw: Callable[[], float]) -> bytes:
         """Return the response frame after truncation or corruption."""
@@ -122,23 +170,45 @@ class Fault:
 
 
 def _match(
-    match: ApiKey | str | Callable[[Request], bool] | None,
+    match: ApiKey | int | str | Callable[[Request], bool] | None,
 ) -> ApiKey | Callable[[Request], bool] | None:
-    if isinstance(match, str):
-        return api_key(match)
-    if match is not None and not isinstance(match, ApiKey) and not callable(match):
+    if match is None:
+        return None
+    if isinstance(match, bool) or not isinstance(match, int | str):
+        if callable(match):
+            return match
         raise ValueError(f"match={match!r}: expected an API key, its name or a function")
-    return match
+    key = api_key(match)
+    if key not in APIS or not APIS[key].listeners & SERVED:
+        raise ValueError(f"match={match!r}: brokers do not serve {_name(key)}")
+    return key
 
 
-def api_key(name: str) -> ApiKey:
-    """Return an API key by its name, as in `Produce` or `PRODUCE`. ValueError if unknown."""
-    plain = name.removesuffix("Request").replace("_", "").lower()
+def api_key(api: ApiKey | int | str) -> ApiKey:
+    """Return an API key by its number, or its name as in `Produce`. ValueError if unknown."""
+    number = _number(api)
+    if number is not None:
+        if number in KEYS:
+            return ApiKey(number)
+        raise ValueError(f"unknown API {number}")
+    plain = str(api).removesuffix("Request").replace("_", "").lower()
     for key in ApiKey:
         if key.name.replace("_", "").lower() == plain:
             return key
     apis = [info.name.removesuffix("Request") for info in REGISTRY if info.type == "request"]
-    raise ValueError(f"unknown API {name!r}{did_you_mean(name, apis)}")
+    raise ValueError(f"unknown API {api!r}{did_you_mean(str(api), apis)}")
+
+
+def _name(key: ApiKey) -> str:
+    info = REGISTRY.request(key)
+    return key.name if info is None else info.name.removesuffix("Request")
+
+
+def _number(value: object) -> int | None:
+    """Return a number, or one in text, as on the command line; None for other text."""
+    if isinstance(value, str):
+        return int(value) if re.fullmatch("-?[0-9]{1,5}", value, re.ASCII) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _action(action: Action | str) -> Action:
@@ -149,12 +219,15 @@ def _action(action: Action | str) -> Action:
         raise ValueError(f"unknown action {action!r}{hint}; {EXPECTED['action']}") from None
 
 
-def error_code(error: ErrorCode | str) -> ErrorCode:
-    """Return an error code by its name. ValueError if it has no error of that name."""
-    if isinstance(error, ErrorCode):
-        return error
+def error_code(error: ErrorCode | int | str) -> ErrorCode:
+    """Return an error code by its number or name. ValueError if there is none, and for NONE."""
+    number = _number(error)
+    if number in ERRORS:
+        return ErrorCode(number)
+    if number == ErrorCode.NONE or error == ErrorCode.NONE.name:
+        raise ValueError(f"error={error!r} is success; {EXPECTED['error']}")
     if error in ErrorCode.__members__:
-        return ErrorCode[error]
+        return ErrorCode[str(error)]
     hint = did_you_mean(str(error), ErrorCode.__members__)
     raise ValueError(f"unknown error {error!r}{hint or '; ' + EXPECTED['error']}")
 
@@ -169,6 +242,10 @@ def _yes_or_no(text: str) -> bool:
     return {"true": True, "false": False}[text]
 
 
+SERVED: Final = Listener.BROKER | Listener.ZK_BROKER
+"""Listeners on which requests meet faults."""
+KEYS: Final = frozenset(ApiKey)
+ERRORS: Final = frozenset(ErrorCode) - {ErrorCode.NONE}
 PARSED: Final[Mapping[str, Callable[[str], object]]] = {
     "action": str,
     "nth": _whole,
@@ -191,7 +268,7 @@ EXPECTED: Final = {
     "action": f"expected one of {', '.join(Action)}",
     "nth": "expected a number from 1",
     "probability": "expected a number from 0 to 1",
-    "error": "expected the name of an error, such as NOT_LEADER_OR_FOLLOWER",
+    "error": "expected the name or the number of an error, such as NOT_LEADER_OR_FOLLOWER",
     "delay": "expected seconds",
     "keep": "expected a number of bytes",
     "at": "expected the index of a byte",

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ..broker import Action, Close, Fault, Report, Request
-from ..broker.faults import api_key, error_code
+from ..broker.faults import UNSET, api_key, error_code
 from ..broker.topics import OFFSETS_TOPIC
 from ..configs import TOPIC_CONFIGS, config_texts, topic_config_hint
 from ..display import did_you_mean, plural
@@ -50,6 +50,7 @@ class ClusterFixture(ABC):
         self.requests: list[Report] = []
         self.closed: list[Close] = []
         self._observers = Observers(self.requests.append, self.closed.append, recording)
+        self._faults: list[Fault] = []
         self._thread = LoopThread()
 
     def __enter__(self) -> Self:
@@ -68,6 +69,9 @@ class ClusterFixture(ABC):
         trace: TracebackType | None,
     ) -> None:
         self._end()
+        if error is None:
+            for fault in self._faults:
+                fault.check()
 
     def _end(self) -> None:
         try:
@@ -231,9 +235,9 @@ class ClusterFixture(ABC):
 
     # -- what it has
 
-    def requests_of(self, api: ApiKey | str) -> list[Report]:
+    def requests_of(self, api: ApiKey | int | str) -> list[Report]:
         """Return those of `requests` with an API, as in `Produce`. ValueError if it is unknown."""
-        key = api if isinstance(api, ApiKey) else api_key(api)
+        key = api_key(api)
         return [each for each in list(self.requests) if each.request.api_key is key]
 
     def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
@@ -295,23 +299,27 @@ class ClusterFixture(ABC):
 
     def fault(  # noqa: PLR0913 - the fields of `Fault`, all but one by keyword
         self,
-        match: ApiKey | str | Callable[[Request], bool] | None = None,
+        match: ApiKey | int | str | Callable[[Request], bool] | None = None,
         *,
         nth: int | None = None,
         probability: float = 1.0,
         action: Action | str = Action.ERROR,
-        error: ErrorCode | str = ErrorCode.UNKNOWN_SERVER_ERROR,
-        delay: float = 1.0,
+        error: ErrorCode | int | str | None = None,
+        delay: float | None = None,
         keep: int | None = None,
         at: int | None = None,
         carried_out: bool = False,
     ) -> Fault:
         """Add a fault, of all brokers together; its `hit` counts the requests that it affected.
 
-        Raises ValueError for one that no request can meet.
+        match: what a function raises, `hit` raises, or else the end of the cluster. error, delay,
+        keep, at, carried_out: of one action each. Raises ValueError for a fault that no request can meet,
+        and for what has no effect.
         """
-        code = error_code(error)
-        fault = Fault(match, nth, probability, action, code, delay, keep, at, carried_out)
+        code = UNSET if error is None else error_code(error)
+        seconds = UNSET if delay is None else delay
+        fault = Fault(match, nth, probability, action, code, seconds, keep, at, carried_out)
+        self._faults.append(fault)
         self._thread.call(lambda: self._add_fault(fault))
         return fault
 

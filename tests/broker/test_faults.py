@@ -6,6 +6,7 @@ import pytest
 
 from kafkawire import ErrorCode
 from kafkawire.broker import Fault
+from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 
@@ -130,6 +131,36 @@ def test_an_error_may_be_given_by_its_name() -> None:
     assert produce(client, batch(b"a")).error_code == E.NOT_LEADER_OR_FOLLOWER
 
 
+def test_apis_and_errors_may_be_numbers() -> None:
+    for match, error in ((0, 6), ("0", "6")):
+        fault = Fault(match, error=error)  # type: ignore[arg-type]
+        assert (fault.match, fault.error) == (ApiKey.PRODUCE, E.NOT_LEADER_OR_FOLLOWER)
+    assert Fault.parse("0 error=6") == Fault("Produce", error=E.NOT_LEADER_OR_FOLLOWER)
+    assert Fault(error=-1).error is E.UNKNOWN_SERVER_ERROR  # type: ignore[arg-type]
+
+
+def test_what_has_no_value_has_that_of_the_table() -> None:
+    assert Fault().error is E.UNKNOWN_SERVER_ERROR
+    assert Fault(action="delay").delay == 1.0
+
+
+def test_a_function_that_fails_matches_nothing_and_its_first_error_is_raised() -> None:
+    errors = [LookupError("first"), LookupError("second")]
+
+    def fails(_request: object) -> bool:
+        raise errors[fault.seen if fault.failure is None else 1]
+
+    _, client, fault = with_fault(match=fails)
+    for _ in range(2):
+        send_metadata(client)
+        assert client.receive(MetadataResponse).topics
+    with pytest.raises(LookupError, match="first"):
+        fault.check()
+    with pytest.raises(LookupError, match="first"):
+        assert fault.hit
+    fault.check()  # it was raised
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
@@ -138,11 +169,22 @@ def test_an_error_may_be_given_by_its_name() -> None:
         ({"match": 3.5}, "function"),
         ({"action": "disconect"}, "disconnect"),
         ({"error": "NOT_LEADER_FOR_PARTITION"}, "'NOT_LEADER_OR_FOLLOWER'"),
-        ({"error": 6}, "name of an error"),
+        ({"error": 9999}, "number of an error"),
+        ({"error": "NONE"}, "success"),
+        ({"error": 0}, "success"),
+        ({"match": 999}, "unknown API 999"),
+        ({"match": "ShareFetch"}, "do not serve ShareFetch"),
+        ({"match": ApiKey.VOTE}, "do not serve Vote"),
+        ({"delay": 0}, "only the action 'delay' uses it, not 'error'"),
+        ({"delay": 1, "error": "NOT_CONTROLLER"}, "only the action 'delay'"),
+        ({"action": "disconnect", "error": E.NOT_CONTROLLER}, "only the action 'error'"),
+        ({"keep": 3}, "only the action 'truncate'"),
+        ({"action": "truncate", "at": 0}, "only the action 'corrupt'"),
+        ({"carried_out": True}, "only the action 'disconnect'"),
         ({"nth": 0}, "from 1"),
         ({"probability": 1.5}, "from 0 to 1"),
-        ({"delay": -1.0}, "seconds"),
-        ({"keep": -1}, "bytes"),
+        ({"action": "delay", "delay": -1.0}, "seconds"),
+        ({"action": "truncate", "keep": -1}, "bytes"),
     ],
 )
 def test_a_fault_that_no_request_could_meet_is_refused(

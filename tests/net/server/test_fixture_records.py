@@ -107,6 +107,7 @@ def test_requests_are_found_by_the_name_of_their_api(kafka_broker: ServerThread)
     (request,) = kafka_broker.requests_of("Produce")
     assert request.request.api_key is ApiKey.PRODUCE
     assert kafka_broker.requests_of(ApiKey.PRODUCE) == [request]
+    assert kafka_broker.requests_of(0) == [request]
     assert kafka_broker.requests_of("Fetch") == []
 
 
@@ -182,3 +183,22 @@ def test_a_wait_that_fails_says_for_what(
 
 def never() -> bool:
     return False
+
+
+def test_a_function_of_a_fault_that_fails_fails_the_test() -> None:
+    def fails(_request: object) -> bool:
+        raise LookupError("no such topic in the request")
+
+    def run() -> None:
+        with ServerThread(ServerConfig(topics={"t": 1}, settings=QUICK)) as cluster:
+            cluster.fault(fails)
+            produce(cluster, ["a"])
+            cluster.clear_faults()
+
+    with pytest.raises(LookupError, match="in the request"):
+        run()
+    with ServerThread(ServerConfig(topics={"t": 1}, settings=QUICK)) as cluster:
+        fault = cluster.fault(fails)
+        produce(cluster, ["a"])
+        with pytest.raises(LookupError, match="in the request"):
+            assert fault.hit

@@ -96,7 +96,7 @@ class Changes:
 
     def fail(self) -> None:
         self.links.cluster.faults.append(
-            Fault(self.rng.choice(APIS), nth=1, action=self.rng.choice(ACTIONS), keep=3)
+            Fault(self.rng.choice(APIS), nth=1, action=self.rng.choice(ACTIONS))
         )
 
     def wait(self) -> None:
