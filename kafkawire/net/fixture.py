@@ -313,8 +313,8 @@ class ClusterFixture(ABC):
         """Add a fault, of all brokers together; its `hit` counts the requests that it affected.
 
         match: what a function raises, `hit` raises, or else the end of the cluster. error, delay,
-        keep, at, carried_out: of one action each. Raises ValueError for a fault that no request can meet,
-        and for what has no effect.
+        keep, at, carried_out: of one action each. Raises ValueError for a fault that no request can
+        meet, and for what has no effect.
         """
         code = UNSET if error is None else error_code(error)
         seconds = UNSET if delay is None else delay

@@ -12,7 +12,7 @@ that do not use the fixtures import nothing.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +27,8 @@ MARKERS: Final = {"kafka": "kafka_broker", "kafka_cluster": "kafka_cluster"}
 """Marker -> the fixture that it configures."""
 BROKERS: Final = {"kafka": 1, "kafka_cluster": 3}
 """Marker -> how many brokers there are unless it says so."""
+USED: Final = pytest.StashKey[bool]()
+"""Whether a test has used a fixture."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,6 +36,17 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker, name in MARKERS.items():
         text = f"{marker}(**config): configuration of `{name}`, the fields of ServerConfig"
         config.addinivalue_line("markers", text)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a test with a marker of its own that has used no fixture, by its name either."""
+    result = yield
+    for each in item.own_markers:
+        if each.name in MARKERS and USED not in item.stash:
+            reason = f"the marker {each.name} configures `{MARKERS[each.name]}`"
+            pytest.fail(f"{reason}, which this test does not use", pytrace=False)
+    return result
 
 
 @contextmanager
@@ -71,19 +84,34 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
 def _config(request: pytest.FixtureRequest, marker: str) -> ServerConfig:
     """Return the configuration of markers; the innermost has precedence.
 
-    Fails the test for wrong arguments.
+    Fails the test for wrong arguments, and for the marker of the other fixture alone.
     """
-    from .server_config import QUICK, read_marker  # imported only by tests that use a fixture
+    from .server_config import read_marker  # imported only by tests that use a fixture
 
+    try:
+        return read_marker(marker, _arguments(request, marker))
+    except ValueError as error:
+        reason = str(error)
+    pytest.fail(reason, pytrace=False)  # here, so that the error is not its context
+
+
+def _arguments(request: pytest.FixtureRequest, marker: str) -> dict[str, Any]:
+    """Return the arguments of all markers of a test. ValueError for markers that are wrong."""
+    from .server_config import QUICK
+
+    request.node.stash[USED] = True
     arguments: dict[str, Any] = {"brokers": BROKERS[marker]}
-    for each in reversed(list(request.node.iter_markers(marker))):
+    markers = list(request.node.iter_markers(marker))
+    for each in reversed(markers):
         if each.args:
-            pytest.fail(f"the marker {marker} takes arguments by name only", pytrace=False)
+            raise ValueError(f"the marker {marker} takes arguments by name only")
         arguments |= each.kwargs
+    for other, fixture in MARKERS.items():
+        is_alone = not markers and request.node.get_closest_marker(other) is not None
+        if is_alone and fixture not in request.fixturenames:
+            reason = f"the marker {other} configures `{fixture}`"
+            raise ValueError(f"{reason}; that of `{MARKERS[marker]}` is {marker}")
     settings = arguments.get("settings", {})
     if isinstance(settings, dict):
         arguments["settings"] = QUICK | settings
-    try:
-        return read_marker(marker, arguments)
-    except ValueError as error:
-        pytest.fail(str(error), pytrace=False)
+    return arguments

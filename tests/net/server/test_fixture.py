@@ -365,6 +365,19 @@ def test_a_marker_that_is_wrong_fails_its_test_in_plain_words(tmp_path: Path) ->
 
             @pytest.mark.kafka_cluster(3)
             def test_two(kafka_cluster): ...
+
+            @pytest.mark.kafka(brokers=5)
+            def test_three(tmp_path): ...
+
+            @pytest.mark.kafka(brokers=5)
+            class TestFour:
+                def test_four(self, kafka_cluster): ...
+                def test_without_a_broker(self): ...
+
+            @pytest.mark.kafka(brokers=2)
+            @pytest.mark.kafka_cluster(brokers=5)
+            def test_when_it_runs(request):
+                assert len(request.getfixturevalue("kafka_broker").nodes) == 2
         """)
     )
     ran = subprocess.run(
@@ -373,7 +386,11 @@ def test_a_marker_that_is_wrong_fails_its_test_in_plain_words(tmp_path: Path) ->
     )  # fmt: skip
     assert "the marker kafka; did you mean 'brokers'?" in ran.stdout
     assert "the marker kafka_cluster takes arguments by name" in ran.stdout
+    assert "the marker kafka configures `kafka_broker`, which this test does not" in ran.stdout
+    assert "that of `kafka_cluster` is kafka_cluster" in ran.stdout
     assert "Traceback" not in ran.stdout
+    assert "During handling" not in ran.stdout
+    assert "1 failed, 2 passed, 3 errors" in ran.stdout
 
 
 def test_a_cluster_that_cannot_elect_a_controller_does_not_start(
