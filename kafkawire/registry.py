@@ -20,7 +20,7 @@ from .primitives import DEFAULT_LIMITS, Limits, Message, MessageInfo, Tags
 from .protocol.embedded import add_payloads, embedded_payloads
 from .protocol.frame import Frame, decode_frame, encode_frame, encode_frame_buffers
 from .protocol.json_form import Json, from_json, to_json
-from .protocol.packages import decode, package_named
+from .protocol.packages import Package, decode, package_named
 from .protocol.payload import Payload
 from .protocol.payload_fields import (
     Embedded,
@@ -50,7 +50,7 @@ class Registry:
         self, package: str | ModuleType, *, payloads: Mapping[str, Embedded] | None = None
     ) -> None:
         name = package if isinstance(package, str) else package.__name__
-        self.package = package_named(name)
+        self.package = _imported(name)
         self._payloads = dict(payloads or {})
         self._payload_fields: PayloadFields = {
             **payload_fields_in(self.package),
@@ -223,6 +223,18 @@ class Registry:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _registry, (self.name, self._payloads)
+
+
+def _imported(name: str) -> Package:
+    """Import a generated package. ModuleNotFoundError says where it was looked for."""
+    try:
+        return package_named(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if not f"{name}.".startswith(f"{missing}."):  # of what it imports
+            raise
+        reason = f"no module named {missing!r} in the directories of sys.path (PYTHONPATH)"
+        raise ModuleNotFoundError(f"package {name!r}: {reason}", name=missing) from None
 
 
 def _registry(name: str, payloads: Mapping[str, Embedded]) -> Registry:

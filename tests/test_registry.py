@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -342,3 +343,19 @@ kafkawire.Registry
 assert not {"kafkawire.reference", "kafkawire.capture", "kafkawire_codegen"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_package_that_cannot_be_imported_is_named() -> None:
+    for name, missing in (("absent.messages", "absent"), ("kafkawire.absent", "kafkawire.absent")):
+        reason = f"package '{name}': no module named '{missing}' in the directories of sys.path"
+        with pytest.raises(ModuleNotFoundError, match=re.escape(reason)):
+            Registry(name)
+
+
+def test_what_a_package_cannot_import_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "incomplete.py").write_text("import absent")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'absent'"):
+        Registry("incomplete")

@@ -97,11 +97,20 @@ class MessageIndex:
         return name in self._by_name
 
     def get(self, name: str) -> MessageInfo:
-        """Find a message by its exact name; UnknownApiKey if there is none."""
+        """Find a message by its exact name; UnknownApiKey, with similar names, if there is none."""
         info = self._by_name.get(name)
         if info is None:
-            raise UnknownApiKey(f"unknown message {name!r}")
+            raise UnknownApiKey(f"unknown message {name!r}{self._hint(name)}")
         return info
+
+    def _hint(self, name: object) -> str:
+        """Return the names that may be meant: of an API, or a similar one."""
+        from ..display import did_you_mean  # imported at the first error
+
+        of_api = [each for each in (f"{name}Request", f"{name}Response") if each in self._by_name]
+        if of_api:
+            return f"; did you mean {' or '.join(map(repr, of_api))}?"
+        return did_you_mean(str(name), self._by_name)
 
     def find(self, type: str, api_key: int) -> MessageInfo | None:
         """Find the message of a type (`request`, `metadata`, `coordinator-key`, ...) by API key."""

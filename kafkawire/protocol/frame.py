@@ -20,6 +20,7 @@ from ..errors import (
     TrailingBytes,
     Truncated,
     UnknownApiKey,
+    WireError,
     counted,
 )
 from ..messages.api_key import ApiKey
@@ -83,7 +84,7 @@ def decode_frame(
     limits: Limits = DEFAULT_LIMITS,
     package: Package = KAFKA,
 ) -> Frame:
-    """Decode one frame, size included.
+    """Decode one frame; `data` begins with its size of 4 bytes.
 
     response_to: None for a request; for a response, the API key and version of its request.
     lenient: as for a message; deviations are in `header.deviations` and `body.deviations`.
@@ -91,13 +92,13 @@ def decode_frame(
     Raises DecodeError (Truncated, LimitExceeded, TrailingBytes, ...), UnknownApiKey,
     UnsupportedVersion.
     """
-    size = read_size(data, limits)
-    if len(data) - SIZE < size:
-        raise Truncated(f"a frame of {size} bytes, {len(data) - SIZE} are there", "", len(data))
-    if len(data) - SIZE > size:
-        raise TrailingBytes(
-            f"{counted(len(data) - SIZE - size, 'byte')} after the frame", "", SIZE + size
-        )
+    try:
+        size = _whole_size(data, limits)
+    except DecodeError as error:
+        if not _lacks_size(data, response_to, lenient, limits, package):
+            raise
+        hint = f"{error.reason}; the data are a frame without its size of {SIZE} bytes"
+        raise type(error)(hint, error.path, error.offset) from None
     if response_to is None:
         request = decode_request_header(data, SIZE, lenient=lenient, limits=limits, package=package)
         api_key, version = request.header.request_api_key, request.header.request_api_version
@@ -110,6 +111,38 @@ def decode_frame(
     return Frame(
         size, head.header_version, head.header, api_key, version, made.version, made.message
     )
+
+
+def _whole_size(data: bytes, limits: Limits) -> int:
+    """Read the size of a frame that `data` is. Raises DecodeError for less and for more."""
+    size = read_size(data, limits)
+    if len(data) - SIZE < size:
+        raise Truncated(f"a frame of {size} bytes, {len(data) - SIZE} are there", "", len(data))
+    if len(data) - SIZE > size:
+        raise TrailingBytes(
+            f"{counted(len(data) - SIZE - size, 'byte')} after the frame", "", SIZE + size
+        )
+    return size
+
+
+def _lacks_size(
+    data: bytes,
+    response_to: tuple[int, int] | None,
+    lenient: bool,
+    limits: Limits,
+    package: Package,
+) -> bool:
+    """Whether data can be decoded as a frame whose size is missing."""
+    if not 0 < len(data) <= limits.max_frame_bytes:
+        return False
+    frame = len(data).to_bytes(SIZE, "big") + data
+    try:
+        decode_frame(
+            frame, response_to=response_to, lenient=lenient, limits=limits, package=package
+        )
+    except WireError:
+        return False
+    return True
 
 
 def read_size(data: bytes, limits: Limits = DEFAULT_LIMITS) -> int:

@@ -227,3 +227,30 @@ def test_a_large_body_is_decoded_where_it_is(lenient: bool) -> None:
     assert error.value.path
     assert error.value.offset is not None
     assert error.value.offset > size
+
+
+def test_a_frame_without_its_size_is_recognised() -> None:
+    for row in golden.rows("frames"):
+        raw = bytes.fromhex(row["hex"])
+        response_to = (row["api_key"], row["version"]) if row["type"] == "response" else None
+        with pytest.raises(DecodeError, match=r"a frame without its size of 4 bytes \(at byte"):
+            kafkawire.decode_frame(raw[4:], response_to=response_to)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\x12", b"\x00\x12\x00\x04" * 9, b"GET / HTTP/1.1"])
+def test_other_data_are_not_taken_for_a_frame_without_its_size(data: bytes) -> None:
+    with pytest.raises(DecodeError) as raised:
+        kafkawire.decode_frame(data)
+    assert "without its size" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("FetchRequst", "'FetchRequest'"), ("Fetch", "'FetchRequest' or 'FetchResponse'")],
+)
+def test_an_unknown_message_has_a_similar_name(name: str, hint: str) -> None:
+    for decode in (kafkawire.decode, kafkawire.Registry("kafkawire.messages").decode):
+        with pytest.raises(UnknownApiKey, match=f"unknown message '{name}'; did you mean {hint}"):
+            decode(name, 4, b"")
+    with pytest.raises(UnknownApiKey, match=r"unknown message 'Zzzz'$"):
+        kafkawire.decode("Zzzz", 4, b"")
