@@ -184,7 +184,7 @@ class Producer(TransactionCalls):
             self._flushes.pop(token, None)
 
     async def close(self, timeout_s: float | None = None) -> None:
-        """Deliver all accepted records, then close.
+        """Deliver all accepted records, abort a transaction that is open, then close.
 
         timeout_s: how long that may take; records without a result then fail. None waits for at
         most delivery.timeout.ms.
@@ -194,6 +194,8 @@ class Producer(TransactionCalls):
             return
         try:
             driver.handle(CloseProducer())
+            if timeout_s is None and self._settings.transactional_id is not None:
+                timeout_s = self._settings.delivery_timeout_s  # its coordinator may be gone
             await asyncio.wait([done], timeout=timeout_s)
         finally:
             driver.handle(Abandon())

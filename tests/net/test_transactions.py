@@ -200,6 +200,22 @@ def test_a_call_that_times_out_is_called_again(kafka_broker: ServerThread) -> No
     asyncio.run(scenario())
 
 
+def test_a_close_does_not_wait_for_ever_for_the_end_of_a_transaction(
+    kafka_broker: ServerThread,
+) -> None:
+    kafka_broker.fault("EndTxn", error="CONCURRENT_TRANSACTIONS")
+
+    async def scenario() -> None:
+        writer = producer(kafka_broker, delivery_timeout_ms=300, request_timeout_ms=200)
+        await writer.start()
+        await writer.begin()
+        await writer.deliver("out", b"a")
+        async with asyncio.timeout(60):
+            await writer.close()
+
+    asyncio.run(scenario())
+
+
 Call = Callable[[Producer], Awaitable[Any]]
 
 

@@ -17,11 +17,10 @@ from kafkawire.broker import Close
 from kafkawire.client.failures import ClientError
 from kafkawire.display import csv_text, printable, printable_lines
 from kafkawire_cli.input import cluster as live
-from kafkawire_cli.live import node
+from kafkawire_cli.live import delivery_report, node
 from kafkawire_cli.render import request_lines
 from kafkawire_cli.render.consumed_records import writer
 from kafkawire_cli.render.messages import Shape
-from kafkawire_cli.verbs.clusters import produce
 from tests.capture.written import BROKER, Scenario
 from tests.cli.reports import run
 
@@ -276,7 +275,7 @@ async def _fail_one(report: Any) -> None:
 def test_produce(capsys: pytest.CaptureFixture[str]) -> None:
     import asyncio
 
-    asyncio.run(_fail_one(produce.DeliveryReport(True, "line {}")))
+    asyncio.run(_fail_one(delivery_report.DeliveryReport(True, "line {}")))
     out, err = capsys.readouterr()
     assert "owned" in out
     assert "owned" in err

@@ -101,6 +101,16 @@ def consume(  # noqa: PLR0913 - options of the verb
             rich_help_panel=Panel.RECORDS,
         ),
     ] = False,
+    isolation: Annotated[
+        str | None,
+        typer.Option(
+            "--isolation",
+            metavar="read_committed|read_uncommitted",
+            help="read_committed: no records of transactions that are open or were aborted"
+            " [default: read_uncommitted].",
+            rich_help_panel=Panel.RECORDS,
+        ),
+    ] = None,
     form: Annotated[
         str,
         typer.Option(
@@ -133,7 +143,11 @@ def consume(  # noqa: PLR0913 - options of the verb
     begin = parse_offset(start, "--offset")
     end = None if until is None else parse_offset(until, "--until")
     client = live.configuration(
-        cluster, CONSUMER_KEYS, group_id=group, auto_offset_reset=begin.reset
+        cluster,
+        CONSUMER_KEYS,
+        group_id=group,
+        auto_offset_reset=begin.reset,
+        isolation_level=isolation,
     )
     config = client.values
     _check("group.id" in config, begin, end, to_end, partitions)

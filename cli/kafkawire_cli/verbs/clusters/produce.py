@@ -6,9 +6,7 @@ Law: every line that was read but not delivered is reported, and the exit code i
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -21,6 +19,7 @@ from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.panels import Panel
 from ...input.values import NO_ENCODING, EncodingOptions, record_encoders
 from ...live.completion import complete_topic
+from ...live.delivery_report import DeliveryReport, in_transaction
 from ...live.record_input import LineFormat, lines, whole_input
 from ...live.unknown_names import with_similar_topic
 
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
     from kafkawire.net.producer import Producer, RecordMetadata
 
-MAX_PENDING: Final = 1000
 DELIVER_SECONDS: Final = 1.0
-"""How long an interrupt waits for records that are being delivered; the others are reported."""
+"""How long an interrupt or an error waits for records that are being delivered, or an abort."""
 
 
 def produce(  # noqa: PLR0913 - options of the verb
@@ -99,6 +97,16 @@ def produce(  # noqa: PLR0913 - options of the verb
         ),
     ] = None,
     encoding: EncodingOptions = NO_ENCODING,
+    transactional_id: Annotated[
+        str | None,
+        typer.Option(
+            "--transactional-id",
+            metavar="ID",
+            help="Send all records in one transaction: committed at the end of the input, aborted"
+            " if a record is not delivered.",
+            rich_help_panel=Panel.RECORDS,
+        ),
+    ] = None,
     null: Annotated[
         str | None,
         typer.Option(
@@ -125,25 +133,21 @@ def produce(  # noqa: PLR0913 - options of the verb
     kafkawire produce orders --values avro --registry-url http://localhost:8081 < orders.jsonl
     kafkawire produce orders -H source=import -i lines.txt -X compression.type=zstd -X acks=1
     kafkawire produce orders -i order.json --whole-input --key alice
+    kafkawire produce orders -i lines.txt --transactional-id import
 
-    Prints the number of delivered and failed records. Exit code 1: a record was not delivered, or
-    cluster or topic not found; 2: usage error.
+    Prints the number of delivered and failed records. Exit code 1: a record was not delivered, the
+    transaction was aborted, or cluster or topic not found; 2: usage error.
     """
+    from kafkawire.client.failures import ClientError
     from kafkawire.client.producer import PRODUCER_KEYS
     from kafkawire.net.producer import Producer
 
-    if key_separator == "":
-        raise typer.BadParameter("must not be empty", param_hint="--key-separator")
-    for option, other in {"--key": key, "--whole-input": whole or None}.items():
-        if other is not None and key_separator is not None:
-            raise typer.BadParameter(
-                "not allowed together", param_hint=f"{option}, --key-separator"
-            )
+    _check(key_separator, {"--key": key, "--whole-input": whole or None})
     separator = _bytes(key_separator)
     encoders = record_encoders(encoding, topic)
     line_format = LineFormat(separator, _bytes(null), _headers(header or []), _bytes(key), encoders)
     read = whole_input if whole else lines
-    client = live.configuration(cluster, PRODUCER_KEYS)
+    client = live.configuration(cluster, PRODUCER_KEYS, transactional_id=transactional_id)
     report = DeliveryReport(verbose, "the input" if whole else "line {}")
 
     async def work() -> None:
@@ -151,8 +155,12 @@ def produce(  # noqa: PLR0913 - options of the verb
         await producer.start()
         close_timeout_s: float | None = None
         try:
-            await _send(producer, topic, read(source), line_format, partition, report)
-        except asyncio.CancelledError:
+            sends = _send(producer, topic, read(source), line_format, partition, report)
+            if "transactional.id" in client.values:
+                await in_transaction(producer, sends, report)
+            else:
+                await sends
+        except (asyncio.CancelledError, ClientError):
             close_timeout_s = DELIVER_SECONDS
             raise
         finally:
@@ -164,9 +172,20 @@ def produce(  # noqa: PLR0913 - options of the verb
         live.run(work, client)
     finally:
         if report.lines:
-            typer.echo(f"{report.delivered} delivered, {report.failed} failed", err=True)
+            typer.echo(report.summary, err=True)
     if report.failed:
         raise typer.Exit(1)
+
+
+def _check(key_separator: str | None, others: Mapping[str, object]) -> None:
+    """Check that options fit together."""
+    if key_separator == "":
+        raise typer.BadParameter("must not be empty", param_hint="--key-separator")
+    for option, other in others.items():
+        if other is not None and key_separator is not None:
+            raise typer.BadParameter(
+                "not allowed together", param_hint=f"{option}, --key-separator"
+            )
 
 
 def _bytes(text: str | None) -> bytes | None:
@@ -182,59 +201,6 @@ def _headers(given: list[str]) -> tuple[tuple[str, bytes | None], ...]:
             raise typer.BadParameter(f"{text!r}: expected NAME=VALUE", param_hint="--header")
         headers.append((name, _bytes(value)))
     return tuple(headers)
-
-
-class DeliveryReport:
-    """Counts delivered and failed lines, in input order, and prints the failures.
-
-    place: where a line is, with its number. error: the last failure, if it is of
-    the client.
-    """
-
-    def __init__(self, verbose: bool, place: str) -> None:
-        self.lines = self.delivered = self.failed = 0
-        self._verbose = verbose
-        self._place = place
-        self.error: ClientError | None = None
-        self._pending: deque[asyncio.Future[RecordMetadata]] = deque()
-
-    async def add(self, future: asyncio.Future[RecordMetadata]) -> ClientError | None:
-        """Add the future of the next line; return its error if it failed at once."""
-        self.lines += 1
-        self._pending.append(future)
-        while self._pending and (self._pending[0].done() or len(self._pending) > MAX_PENDING):
-            await self._report_next()
-        failed = future.exception() if future.done() and not future.cancelled() else None
-        return failed if failed is None else _client_error(failed)
-
-    async def drain(self) -> None:
-        """Wait for all pending records."""
-        while self._pending:
-            await self._report_next()
-
-    async def _report_next(self) -> None:
-        from kafkawire.client.failures import ClientError
-
-        line = self.delivered + self.failed + 1
-        try:
-            metadata = await asyncio.shield(self._pending[0])
-        except (ClientError, InvalidRecordValue, UnusableSchema) as error:
-            self.failed += 1
-            self.error = _client_error(error)
-            typer.echo(printable(f"{self._place.format(line)}: {error}"), err=True)
-        else:
-            self.delivered += 1
-            if self._verbose:
-                sys.stdout.write(
-                    printable(f"{metadata.topic}-{metadata.partition} {metadata.offset}") + "\n"
-                )
-        self._pending.popleft()
-
-
-def _client_error(error: BaseException) -> ClientError | None:
-    from kafkawire.client.failures import ClientError
-
-    return error if isinstance(error, ClientError) else None
 
 
 async def _send(
