@@ -126,7 +126,7 @@ def test_partitions_move_to_a_second_member_when_the_first_has_revoked_them() ->
     topics = FakeTopics(t=4)
     group, (first,) = group_of("a", topics=topics)
     assert first.assigned == P("t-0", "t-1", "t-2", "t-3")
-    assert (group.state, first.epoch) == (S.STABLE, 1)
+    assert (group.state, first.epoch) == (S.STABLE, 2)
     first.revokes = False
     second = Consumer(group, topics, "b")
     second.heartbeat()
@@ -137,12 +137,12 @@ def test_partitions_move_to_a_second_member_when_the_first_has_revoked_them() ->
     first.heartbeat()
     second.heartbeat()
     assert second.assigned == NONE
-    assert first.epoch == 1
+    assert first.epoch == 2
     first.revoke()
     first.heartbeat()
     second.heartbeat()
     assert second.assigned == P("t-2", "t-3")
-    assert (first.epoch, second.epoch, group.state) == (2, 2, S.STABLE)
+    assert (first.epoch, second.epoch, group.state) == (3, 3, S.STABLE)
 
 
 def test_who_leaves_gives_its_partitions_to_others() -> None:
@@ -163,10 +163,10 @@ def test_new_partitions_and_topics_are_assigned() -> None:
     topics.set("other", 9)
     settle([first])
     assert first.assigned == P("t-0", "t-1")
-    assert first.epoch == group.epoch == 2
+    assert first.epoch == group.epoch == 3
     topics.set("other", 10)
     settle([first])
-    assert group.epoch == 2, "it is not subscribed to that"
+    assert group.epoch == 3, "it is not subscribed to that"
 
 
 def test_a_member_whose_session_expires_is_removed() -> None:
@@ -198,11 +198,11 @@ def test_a_member_that_does_not_revoke_is_removed() -> None:
 
 def test_an_epoch_that_is_not_its_own_fences_a_member() -> None:
     _, (first,) = group_of("a", topics=FakeTopics(t=1))
-    first.epoch = 2
+    first.epoch = 3
     refusal = first.heartbeat()
     assert isinstance(refusal, Refusal)
     assert refusal.error == E.FENCED_MEMBER_EPOCH
-    assert "greater member epoch (2) than the one known by the group coordinator (1)" in (
+    assert "greater member epoch (3) than the one known by the group coordinator (2)" in (
         refusal.message
     )
 
@@ -212,21 +212,21 @@ def test_a_member_that_missed_the_response_may_go_on() -> None:
     group, (first,) = group_of("a", topics=topics)
     topics.set("t", 2)
     before = replace(first)
-    assert first.heartbeat() == HeartbeatResult("a", 2, P("t-0", "t-1"))
-    assert before.epoch == 1
-    assert before.heartbeat() == HeartbeatResult("a", 2)
-    assert before.heartbeat(full=True) == HeartbeatResult("a", 2, P("t-0", "t-1"))
-    stale = replace(before, epoch=1, owned=P("t-7"))
+    assert first.heartbeat() == HeartbeatResult("a", 3, P("t-0", "t-1"))
+    assert before.epoch == 2
+    assert before.heartbeat() == HeartbeatResult("a", 3)
+    assert before.heartbeat(full=True) == HeartbeatResult("a", 3, P("t-0", "t-1"))
+    stale = replace(before, epoch=2, owned=P("t-7"))
     refusal = stale.heartbeat()
     assert isinstance(refusal, Refusal)
     assert refusal.error == E.FENCED_MEMBER_EPOCH
-    assert group.epoch == 2
+    assert group.epoch == 3
 
 
 def test_a_fenced_member_joins_again() -> None:
     _, (first,) = group_of("a", topics=FakeTopics(t=2))
     first.epoch = 0
-    assert first.heartbeat() == HeartbeatResult("a", 1, P("t-0", "t-1"))
+    assert first.heartbeat() == HeartbeatResult("a", 2, P("t-0", "t-1"))
 
 
 # -- static members
@@ -330,7 +330,7 @@ def test_a_full_group_refuses_members() -> None:
 
 def test_who_may_commit() -> None:
     group, _ = group_of("a", topics=FakeTopics(t=2))
-    member = CommittingMember("g", "a", 1)
+    member = CommittingMember("g", "a", 2)
     assert commit_error(group, member, 9) == E.NONE
     assert commit_error(group, member, 8) == E.UNSUPPORTED_VERSION
     assert commit_error(group, member._replace(epoch=0), 9) == E.STALE_MEMBER_EPOCH
@@ -413,12 +413,12 @@ def test_members_that_join_together_are_assigned_together() -> None:
     consumers = [Consumer(group, topics, each) for each in "abc"]
     for each in consumers:
         each.heartbeat()
-    assert group.assignment_epoch == 1
-    assert group.epoch == 3
+    assert group.assignment_epoch == 2
+    assert group.epoch == 4
     assert group.state is S.ASSIGNING
     settle(consumers, now=1.0)
     assert [len(each.assigned) for each in consumers] == [2, 2, 2]
-    assert group.assignment_epoch == 3
+    assert group.assignment_epoch == 4
 
 
 def settling(count: int) -> int:

@@ -105,18 +105,18 @@ def two_members(harness: Harness) -> Client:
     client = coordinator(harness, "g")
     assert assigned(beat(client, "a")) == [0, 1, 2, 3]
     assert assigned(beat(client, "b", instance_id="i")) == []
-    assert assigned(beat(client, "a", 1, topic_partitions=owned(harness, 0, 1, 2, 3))) == [0, 1]
-    assert beat(client, "a", 1, topic_partitions=owned(harness, 0, 1)).member_epoch == 2
-    assert assigned(beat(client, "b", 2)) == [2, 3]
+    assert assigned(beat(client, "a", 2, topic_partitions=owned(harness, 0, 1, 2, 3))) == [0, 1]
+    assert beat(client, "a", 2, topic_partitions=owned(harness, 0, 1)).member_epoch == 3
+    assert assigned(beat(client, "b", 3)) == [2, 3]
     return client
 
 
 def test_a_group_is_described_and_listed(harness: Harness) -> None:
     client = two_members(harness)
     group = described(client)
-    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 3, 3)
     assert group.assignor_name == "uniform"
-    assert shown(client) == {"a": (2, [0, 1], [0, 1]), "b": (2, [2, 3], [2, 3])}
+    assert shown(client) == {"a": (3, [0, 1], [0, 1]), "b": (3, [2, 3], [2, 3])}
     member = group.members[1]
     assert (member.instance_id, member.client_id, member.member_type) == ("i", "tester", 1)
     assert member.subscribed_topic_names == ["t"]
@@ -145,16 +145,16 @@ def test_the_classic_description_has_no_such_group(harness: Harness) -> None:
 
 def test_members_commit_and_fetch_with_their_epoch(harness: Harness) -> None:
     client = two_members(harness)
-    members = Members([("a", None)], 2)
+    members = Members([("a", None)], 3)
     assert commit(client, "g", {("t", 0): (7, -1, "m")}, members, version=9) == {E.NONE}
     assert committed(harness, "g") == {("t", 0): (7, -1, "m")}
-    stale = Members([("a", None)], 1)
+    stale = Members([("a", None)], 2)
     assert commit(client, "g", {("t", 0): (8, -1, "")}, stale, 9) == {E.STALE_MEMBER_EPOCH}
     assert commit(client, "g", {("t", 0): (8, -1, "")}, members, 8) == {E.UNSUPPORTED_VERSION}
-    unknown = Members([("x", None)], 2)
+    unknown = Members([("x", None)], 3)
     assert commit(client, "g", {("t", 0): (8, -1, "")}, unknown, 9) == {E.UNKNOWN_MEMBER_ID}
     for member_id, epoch, error in (
-        ("a", 2, E.NONE),
+        ("a", 3, E.NONE),
         ("a", 1, E.STALE_MEMBER_EPOCH),
         ("x", 2, E.UNKNOWN_MEMBER_ID),
         (None, -1, E.NONE),
@@ -182,7 +182,7 @@ def test_offsets_of_subscribed_topics_are_not_deleted(harness: Harness) -> None:
 
 def test_a_group_with_members_is_not_deleted(harness: Harness) -> None:
     client = two_members(harness)
-    commit(client, "g", {("t", 0): (7, -1, "m")}, Members([("a", None)], 2), version=9)
+    commit(client, "g", {("t", 0): (7, -1, "m")}, Members([("a", None)], 3), version=9)
     request = DeleteGroupsRequest(groups_names=["g"])
     response = client.exchange(request, 2, DeleteGroupsResponse)
     assert response.results[0].error_code == E.NON_EMPTY_GROUP
@@ -200,10 +200,10 @@ def test_a_group_with_members_is_not_deleted(harness: Harness) -> None:
 def test_a_session_that_expires(harness: Harness) -> None:
     client = two_members(harness)
     harness.advance(30.0)
-    beat(client, "a", 2)
+    beat(client, "a", 3)
     harness.advance(16.0)
     assert list(shown(client)) == ["a"]
-    assert beat(client, "b", 2).error_code == E.UNKNOWN_MEMBER_ID
+    assert beat(client, "b", 3).error_code == E.UNKNOWN_MEMBER_ID
 
 
 def test_a_restored_cluster_knows_the_group(harness: Harness) -> None:
@@ -212,8 +212,8 @@ def test_a_restored_cluster_knows_the_group(harness: Harness) -> None:
     restored = harness.restored()
     again = coordinator(restored, "g")
     assert shown(again) == before
-    assert beat(again, "a", 2).member_epoch == 2
-    assert beat(again, "b", 2).assignment is None
+    assert beat(again, "a", 3).member_epoch == 3
+    assert beat(again, "b", 3).assignment is None
     restored.advance(46.0)
     assert shown(again) == {}
 
@@ -224,11 +224,11 @@ def test_another_coordinator_goes_on_with_the_group() -> None:
     before = shown(client)
     index = harness.groups(client.node_id).partition_of("g")
     harness.move_leader(OFFSETS_TOPIC, index, 3 - client.node_id)
-    assert beat(client, "a", 2).error_code == E.NOT_COORDINATOR
+    assert beat(client, "a", 3).error_code == E.NOT_COORDINATOR
     other = coordinator(harness, "g")
     assert other.node_id != client.node_id
     assert shown(other) == before
-    assert beat(other, "a", 2).error_code == E.NONE
+    assert beat(other, "a", 3).error_code == E.NONE
 
 
 # -- classic groups
@@ -287,7 +287,7 @@ def test_version_0_chooses_member_ids(harness: Harness) -> None:
     client = coordinator(harness, "g")
     response = beat(client, "", version=0)
     assert response.member_id
-    assert beat(client, response.member_id, 1, version=0).error_code == E.NONE
+    assert beat(client, response.member_id, 2, version=0).error_code == E.NONE
     assert beat(client, "").error_message == "MemberId can't be empty."
 
 
@@ -308,7 +308,7 @@ def test_commits_of_one_group_do_not_create_a_classic_one(harness: Harness) -> N
     client = two_members(harness)
     requested = OffsetCommitRequest(
         group_id="g",
-        generation_id_or_member_epoch=2,
+        generation_id_or_member_epoch=3,
         member_id="a",
         topics=[
             OffsetCommitRequestTopic(

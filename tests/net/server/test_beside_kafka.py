@@ -36,6 +36,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 E = ErrorCode
 TOPIC: Final = "beside"
 GROUP: Final = "beside-group"
+CONSUMERS: Final = "beside-consumers"
 Fields = dict[str, Any]
 Step = tuple[str, str, int, Fields]
 
@@ -138,6 +139,7 @@ def steps() -> Iterator[Step]:
     yield from admin()
     yield from records()
     yield from groups()
+    yield from consumer_groups()
     yield from telemetry()
     yield "handshake without SASL", "SaslHandshake", 1, {"mechanism": "PLAIN"}
     yield "cluster", "DescribeCluster", 1, {"endpointType": 1}
@@ -278,6 +280,70 @@ def groups() -> Iterator[Step]:
     yield "join for an id", "JoinGroup", 9, joining()
 
 
+def beat(member_id: str, epoch: int = 0, group: str = CONSUMERS, **more: Any) -> Fields:
+    joins = {"rebalanceTimeoutMs": 30_000, "subscribedTopicNames": [TOPIC], "topicPartitions": []}
+    return {
+        "groupId": group,
+        "memberId": member_id,
+        "memberEpoch": epoch,
+        **(joins if epoch == 0 else {}),
+        **more,
+    }
+
+
+def consumer_groups() -> Iterator[Step]:
+    name = "ConsumerGroupHeartbeat"
+    yield "no such consumer group", name, 1, beat("a", 1)
+    for what, fields in (
+        ("no group id", beat("a", group="")),
+        ("no member id", beat("")),
+        ("no instance id", beat("a", instanceId="")),
+        ("no rack", beat("a", rackId="")),
+        ("no timeout", beat("a", rebalanceTimeoutMs=-1)),
+        ("no partitions", beat("a", topicPartitions=None)),
+        ("no topics", beat("a", subscribedTopicNames=None)),
+        ("epoch -2 of a dynamic member", beat("a", -2)),
+        ("epoch -3", beat("a", -3)),
+        ("an unknown assignor", beat("a", serverAssignor="sticky")),
+        ("a bad expression", beat("a", subscribedTopicRegex="(")),
+    ):
+        yield what, name, 1, fields
+    yield "join", name, 1, beat("a", instanceId="i")
+    yield "nothing new", name, 1, beat("a", 2, instanceId="i")
+    yield "a full request", name, 1, beat("a") | {"memberEpoch": 2}
+    yield "a greater epoch", name, 1, beat("a", 7)
+    yield "an unknown member", name, 1, beat("b", 1)
+    yield "an unknown instance", name, 1, beat("a", 1, instanceId="j")
+    yield "an instance in use", name, 1, beat("b", instanceId="i")
+    yield "an instance of another", name, 1, beat("b", 1, instanceId="i")
+    group = {"groupIds": [CONSUMERS, GROUP, "absent"], "includeAuthorizedOperations": True}
+    for version in (0, 1):
+        yield "describe", "ConsumerGroupDescribe", version, group
+    yield "describe as classic", "DescribeGroups", 6, {"groups": [CONSUMERS]}
+    yield "describe as classic", "DescribeGroups", 5, {"groups": [CONSUMERS]}
+    for types in (["consumer"], ["Consumer"]):
+        yield f"list {types}", "ListGroups", 5, {"typesFilter": types, "statesFilter": []}
+    for epoch, member in ((2, "a"), (1, "a"), (9, "a"), (1, "b"), (-1, "")):
+        committed = commit(epoch, member) | {"groupId": CONSUMERS}
+        yield f"commit of {member} in {epoch}", "OffsetCommit", 9, committed
+        yield f"commit of {member} in {epoch}", "OffsetCommit", 8, committed
+        fetched = {"groupId": CONSUMERS, "memberId": member, "memberEpoch": epoch, "topics": None}
+        yield f"offsets for {member} in {epoch}", "OffsetFetch", 9, {"groups": [fetched]}
+    topics = [{"name": TOPIC, "partitions": [{"partitionIndex": 0}]}]
+    yield "offsets in use", "OffsetDelete", 0, {"groupId": CONSUMERS, "topics": topics}
+    yield "delete with members", "DeleteGroups", 2, {"groupsNames": [CONSUMERS]}
+    yield "leave for a while", name, 1, beat("a", -2, instanceId="i")
+    yield "describe who is away", "ConsumerGroupDescribe", 1, group
+    yield "come back", name, 1, beat("c", instanceId="i")
+    yield "the one before", name, 1, beat("a", 2, instanceId="i")
+    yield "leave", name, 1, beat("c", -1, instanceId="i")
+    yield "leave again", name, 1, beat("c", -1)
+    yield "describe an empty one", "ConsumerGroupDescribe", 1, group
+    yield "a classic group", name, 1, beat("a", 1, group=GROUP)
+    yield "delete an empty one", "DeleteGroups", 2, {"groupsNames": [CONSUMERS]}
+    yield "describe no more", "ConsumerGroupDescribe", 1, group
+
+
 def telemetry() -> Iterator[Step]:
     """Ask as several clients: Kafka throttles one that asks again too soon."""
     for instance in (b"sixteen bytes id", bytes(range(199, 215)), bytes(15) + b"\1"):
@@ -388,6 +454,7 @@ def test_responses_equal_kafkas(own_kafka: Broker) -> None:
     settings = {
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
+        "group.consumer.heartbeat.interval.ms": "500",
         "offsets.topic.num.partitions": "1",
         "offsets.topic.replication.factor": "1",
     }

@@ -159,7 +159,7 @@ class ConsumerGroups:
     def loaded(self, now: float) -> None:
         """Forget the groups that were deleted; the sessions of members begin."""
         for group in list(self._groups.values()):
-            if group.epoch == 0 and not group.subscriptions:
+            if not group.assignment_epoch and not group.subscriptions:
                 del self._groups[group.group_id]
                 continue
             group.config = self.config()

@@ -150,8 +150,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
             self.change(SubscriptionChanged(request.member_id, after))
             self._drop_regex(before.topic_regex)
         self._resolve(after.topic_regex, topics, wall_ms)
-        changed = self._metadata_changed(topics) or not after.subscribes_as(before)
-        if changed or self.epoch == 0:
+        if self._metadata_changed(topics) or not after.subscribes_as(before):
             self._bump(topics)
 
     def _metadata_changed(self, topics: Topics) -> bool:
@@ -182,7 +181,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
             f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",
         )
 
-    def _resolve(self, expression: str | None, topics: Topics, wall_ms: int) -> None:
+    def _resolve(self, expression: str, topics: Topics, wall_ms: int) -> None:
         """Look up the topics of a new expression, and at times those of all."""
         if expression and expression not in self.resolved:
             self._look_up(expression, topics, wall_ms)
@@ -199,7 +198,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
                 resolved = Resolved(names, topics.version, wall_ms)
                 self.change(RegexResolved(expression, resolved))
 
-    def _drop_regex(self, expression: str | None) -> None:
+    def _drop_regex(self, expression: str) -> None:
         if expression in self.resolved and expression not in self.regexes:
             self.change(RegexResolved(expression, None))
 
@@ -246,6 +245,8 @@ class ConsumerGroup(ConsumerGroupMetadata):
         self._remove(member_id)
         self._drop_regex(expression)
         self._bump(topics)
+        if not self.subscriptions:
+            self.change(TargetEpochChanged(self.epoch, 0))
 
     def _remove(self, member_id: str) -> None:
         self.change(CurrentChanged(member_id, None))

@@ -14,6 +14,8 @@ LEAVE: Final = -1
 LEAVE_STATIC: Final = -2
 """The member epoch of a static member that will be back."""
 JOIN: Final = 0
+INITIAL_EPOCH: Final = 1
+"""The epoch of a new group, as since Kafka 4.3."""
 NOT_SET: Final = -1
 """The rebalance timeout of a request that does not change it."""
 
@@ -71,14 +73,14 @@ class HeartbeatRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member said of itself. topic_regex: "" and None are no regular expression."""
+    """What a member said of itself. topic_regex: "" for none."""
 
     instance_id: str | None = None
     rack_id: str | None = None
     client_id: str = ""
     client_host: str = ""
     topic_names: frozenset[str] = frozenset()
-    topic_regex: str | None = None
+    topic_regex: str = ""
     rebalance_timeout_ms: int = NOT_SET
     server_assignor: str | None = None
 
@@ -105,8 +107,7 @@ class Subscription:
 
     def subscribes_as(self, other: Subscription) -> bool:
         """Whether two subscriptions are for the same topics."""
-        same = self.topic_names == other.topic_names
-        return same and (self.topic_regex or "") == (other.topic_regex or "")
+        return (self.topic_names, self.topic_regex) == (other.topic_names, other.topic_regex)
 
     @property
     def size(self) -> int:

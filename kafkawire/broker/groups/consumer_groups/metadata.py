@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 from ...deadlines import Deadlines
 from .assignors import ASSIGNORS
 from .members import (
+    INITIAL_EPOCH,
     Change,
     ConsumerGroupState,
     Current,
@@ -80,7 +81,7 @@ class ConsumerGroupMetadata:
     def __init__(self, group_id: str, config: GroupConfig = DEFAULT_CONFIG) -> None:
         self.group_id = group_id
         self.config = config
-        self.epoch = 0
+        self.epoch = INITIAL_EPOCH
         self.metadata_hash = 0
         self.assignment_epoch = 0
         self.assigned_at = 0
@@ -134,7 +135,7 @@ class ConsumerGroupMetadata:
 
     def names_of(self, subscription: Subscription) -> frozenset[str]:
         """Return the names of the topics of a subscription."""
-        resolved = self.resolved.get(subscription.topic_regex or "")
+        resolved = self.resolved.get(subscription.topic_regex)
         return (
             subscription.topic_names
             if resolved is None
@@ -180,7 +181,7 @@ class ConsumerGroupMetadata:
                 self.resolved[expression] = resolved
                 self.revision += 1
             case Deleted():
-                self.epoch = self.assignment_epoch = 0
+                self.epoch, self.assignment_epoch = INITIAL_EPOCH, 0
 
     def _apply_subscription(self, member_id: str, after: Subscription | None) -> None:
         before = self.subscriptions.get(member_id)

@@ -219,7 +219,7 @@ def _subscription_changed(
             value.client_id,
             value.client_host,
             frozenset(value.subscribed_topic_names),
-            value.subscribed_topic_regex,
+            value.subscribed_topic_regex or "",
             value.rebalance_timeout_ms,
             value.server_assignor,
         )
