@@ -1,4 +1,4 @@
-"""Checks changes to the configs of brokers before the controller gets them.
+"""Checks changes to the configs of brokers and groups before the controller gets them.
 
 Law: as in Kafka's ConfigAdminManager, a broker refuses what it could not apply; the controller,
 which may have another release, stores what it gets.
@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..configs import BROKER_CONFIGS, ConfigKey, ResourceType, Update, config_error, source_of
+from ..configs import (
+    BROKER_CONFIGS,
+    GROUP_CONFIGS,
+    ConfigKey,
+    ResourceType,
+    Update,
+    config_error,
+    source_of,
+)
 from ..controller.operations.alter_configs import changes
 from ..controller.operations.assignments import Refused
 from ..controller.operations.refusals import refusal
@@ -24,6 +32,7 @@ from .request import DELAYED, HandlerResult, Request
 
 Problem = tuple[ErrorCode, str]
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
+ASSIGNMENT_INTERVAL: Final = "consumer.assignment.interval.ms"
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
 
 
@@ -69,6 +78,10 @@ class CheckedForwarding(ForwardingManager):
         super().__init__(submit)
         self._settings = settings
         self._own = str(node_id)
+        self._checks = {
+            ResourceType.BROKER: self._problem,
+            ResourceType.GROUP: self._group_problem,
+        }
 
     def forward(
         self,
@@ -94,11 +107,31 @@ class CheckedForwarding(ForwardingManager):
         found = {}
         resources: list[Any] = [*body.resources]
         for at, resource in enumerate(resources):
-            if resource.resource_type == ResourceType.BROKER:
-                problem = self._problem(body, resource.resource_name, resource.configs)
-                if problem is not None:
-                    found[at] = problem
+            check = self._checks.get(resource.resource_type)
+            problem = check and check(body, resource.resource_name, resource.configs)
+            if problem is not None:
+                found[at] = problem
         return found
+
+    def _group_problem(self, body: Changes, _name: str, configs: Sequence[Any]) -> Problem | None:
+        """Return why a change of a group is not valid, None if it is."""
+        try:
+            wanted = changes(body, configs, {}, ResourceType.GROUP)
+        except Refused as refused:
+            return refused.error, refused.message or ""
+        for key, value in wanted.items():
+            config = GROUP_CONFIGS.get(key)
+            if config is None:
+                return ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}"
+            invalid = None if value is None else config_error(config, key, value)
+            least = 0 if key == ASSIGNMENT_INTERVAL else 1
+            if invalid is None and value is not None and int(value) < least:
+                invalid = (
+                    f"Invalid value {value} for configuration {key}: Value must be at least {least}"
+                )
+            if invalid is not None:
+                return ErrorCode.INVALID_CONFIG, invalid
+        return None
 
     def _problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem | None:
         """Return why this broker could not apply a change, None if it could.

@@ -164,6 +164,10 @@ class MetadataCache:
                 return Endpoint(broker.broker_id, each.host, each.port, broker.rack)
         return None
 
+    def group_configs(self, group_id: str) -> Mapping[str, str]:
+        """Return the values set for a group."""
+        return self.image.config(ResourceType.GROUP, group_id)
+
     @property
     def offset(self) -> int:
         return self.image.offset

@@ -1,7 +1,8 @@
-"""The configuration keys of brokers and topics: types, defaults, values; names of topics."""
+"""The configuration keys of brokers, topics and groups: types, defaults, values; topic names."""
 
 from .keys import (
     BROKER_CONFIGS,
+    GROUP_CONFIGS,
     TOPIC_CONFIGS,
     ConfigKey,
     ConfigSource,
@@ -19,6 +20,7 @@ __all__ = [
     "ConfigKey",
     "ConfigSource",
     "ConfigType",
+    "GROUP_CONFIGS",
     "ResourceType",
     "TOPIC_CONFIGS",
     "Update",

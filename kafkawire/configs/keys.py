@@ -35,6 +35,7 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    DYNAMIC_GROUP_CONFIG = 8
 
 
 class ResourceType(IntEnum):
@@ -42,6 +43,7 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 def source_of(resource: str) -> ConfigSource:
@@ -62,7 +64,8 @@ class Update(Enum):
 class ConfigKey(NamedTuple):
     """One configuration key.
 
-    default: None for none. synonym: the broker's key with a topic's default value. allowed: the
+    default: None for none. synonym: the broker's key with the default value of a topic's or group's
+    key. allowed: the
     valid values; () for all of the type. update: mode of a broker's key.
     """
 
@@ -130,6 +133,15 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {
     "segment.ms": ConfigKey(L, "604800000", "log.roll.ms"),
     "unclean.leader.election.enable": ConfigKey(B, "false", "unclean.leader.election.enable"),
 }
+
+GROUP_CONFIGS: Final[Mapping[str, ConfigKey]] = {
+    "consumer.assignment.interval.ms": ConfigKey(
+        I, "1000", "group.consumer.assignment.interval.ms"
+    ),
+    "consumer.heartbeat.interval.ms": ConfigKey(I, "5000", "group.consumer.heartbeat.interval.ms"),
+    "consumer.session.timeout.ms": ConfigKey(I, "45000", "group.consumer.session.timeout.ms"),
+}
+"""The keys of a consumer group; their synonyms are the broker's keys with the default values."""
 
 ALLOWED: Final = {
     key.synonym: key.allowed for key in TOPIC_CONFIGS.values() if key.synonym is not None

@@ -30,18 +30,21 @@ class Described(NamedTuple):
 
 
 def described(
-    settings: Settings, keys: Mapping[str, ConfigKey], own: Mapping[str, str]
+    settings: Settings,
+    keys: Mapping[str, ConfigKey],
+    own: Mapping[str, str],
+    source: ConfigSource = ConfigSource.DYNAMIC_TOPIC_CONFIG,
 ) -> list[Described]:
-    """Describe all keys of a topic. own: the values set for the topic."""
-    return [_topic_value(settings, name, key, own) for name, key in sorted(keys.items())]
+    """Describe all keys of a topic or a group. own: the values set for it. source: of these."""
+    return [_own_value(settings, name, key, own, source) for name, key in sorted(keys.items())]
 
 
-def _topic_value(
-    settings: Settings, name: str, key: ConfigKey, own: Mapping[str, str]
+def _own_value(
+    settings: Settings, name: str, key: ConfigKey, own: Mapping[str, str], own_source: ConfigSource
 ) -> Described:
     synonyms: list[Synonym] = []
     if name in own:
-        synonyms.append((name, own[name], ConfigSource.DYNAMIC_TOPIC_CONFIG))
+        synonyms.append((name, own[name], own_source))
     if key.synonym is not None:
         synonyms += _broker_synonyms(settings, key.synonym, {})
     value, source = (key.default, ConfigSource.DEFAULT_CONFIG)

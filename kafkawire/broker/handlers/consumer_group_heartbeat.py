@@ -20,6 +20,7 @@ from ..broker import Broker
 from ..groups.consumer_groups.checks import Refusal, invalid_request
 from ..groups.consumer_groups.group import HeartbeatResult
 from ..groups.consumer_groups.members import HeartbeatRequest, Partitions
+from ..groups.consumer_groups.metadata import DEFAULT_CONFIG
 from ..groups.consumer_groups.records import by_topic, partitions_of
 from ..groups.group_types import consumer_heartbeat
 from ..network.connection import Connection
@@ -44,16 +45,17 @@ def handle(
     coordinator = broker.coordinator(body.group_id) if body.group_id else None
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
-    assignors = coordinator.consumer_groups.config().assignors if coordinator is not None else ()
-    refusal = invalid_request(heartbeat, request.version, assignors)
+    config = DEFAULT_CONFIG
+    if coordinator is not None:
+        config = coordinator.consumer_groups.config(body.group_id)
+    refusal = invalid_request(heartbeat, request.version, config.assignors)
     if refusal is not None or coordinator is None:
-        return _refused(refusal or Refusal(E.INVALID_REQUEST, ""))
+        return _refused(refusal or Refusal(E.INVALID_GROUP_ID, ""))
     result = consumer_heartbeat(coordinator, heartbeat, now)
     if isinstance(result, Refusal):
         response = _refused(result)
     else:
-        interval = coordinator.consumer_groups.config().heartbeat_interval
-        response = _response(result, int(interval * 1000))
+        response = _response(result, int(config.heartbeat_interval * 1000))
     return broker.groups.settle(request, response, (coordinator,), now)
 
 

@@ -9,9 +9,10 @@ v4   flexible
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType
+from ...configs import GROUP_CONFIGS, TOPIC_CONFIGS, ConfigSource, ResourceType
 from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
@@ -44,7 +45,7 @@ def handle(
     _connection: Connection,
     _now: float,
 ) -> Work[DescribeConfigsResponse]:
-    """Describe topics and brokers.
+    """Describe topics, brokers and groups.
 
     Duplicates are described once: a few bytes name a resource, thousands describe it.
     """
@@ -84,31 +85,51 @@ def _describe(
     )
 
 
-def _found(
-    broker: Broker, resource: DescribeConfigsResource
-) -> list[Described] | tuple[ErrorCode, str]:
-    settings, name = broker.settings, resource.resource_name
-    if resource.resource_type == ResourceType.TOPIC:
-        reason = topic_name_error(name)
-        if reason is not None:
-            return E.INVALID_TOPIC_EXCEPTION, reason
-        topic = broker.topics.get(name)
-        if topic is None:
-            return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
-        return described(settings, TOPIC_CONFIGS, topic.configs)
-    if resource.resource_type == ResourceType.BROKER:
-        if name == "":
-            return default_described(settings)
-        if name != str(broker.node_id):
-            return E.INVALID_REQUEST, (
-                f"Unexpected broker id, expected {broker.node_id} or empty string, "
-                f"but received {name}"
-            )
-        return broker_described(settings, _own(broker))
-    return (
-        E.INVALID_REQUEST,
-        f"Resources of type {resource.resource_type} are not supported.",
-    )
+Found = list[Described] | tuple[ErrorCode, str]
+"""The values of a resource, or an error and its message."""
+
+
+def _found(broker: Broker, resource: DescribeConfigsResource) -> Found:
+    describe = _RESOURCES.get(resource.resource_type)
+    if describe is None:
+        reason = f"Resources of type {resource.resource_type} are not supported."
+        return E.INVALID_REQUEST, reason
+    return describe(broker, resource.resource_name)
+
+
+def _topic(broker: Broker, name: str) -> Found:
+    reason = topic_name_error(name)
+    if reason is not None:
+        return E.INVALID_TOPIC_EXCEPTION, reason
+    topic = broker.topics.get(name)
+    if topic is None:
+        return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
+    return described(broker.settings, TOPIC_CONFIGS, topic.configs)
+
+
+def _broker(broker: Broker, name: str) -> Found:
+    if name == "":
+        return default_described(broker.settings)
+    if name != str(broker.node_id):
+        return E.INVALID_REQUEST, (
+            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
+        )
+    return broker_described(broker.settings, _own(broker))
+
+
+def _group(broker: Broker, name: str) -> Found:
+    if name == "":
+        return E.INVALID_REQUEST, "Group name must not be empty"
+    keys = {key: of for key, of in GROUP_CONFIGS.items() if of.synonym in broker.settings.keys}
+    own = broker.metadata.group_configs(name)
+    return described(broker.settings, keys, own, ConfigSource.DYNAMIC_GROUP_CONFIG)
+
+
+_RESOURCES: Final[Mapping[int, Callable[[Broker, str], Found]]] = {
+    ResourceType.TOPIC: _topic,
+    ResourceType.BROKER: _broker,
+    ResourceType.GROUP: _group,
+}
 
 
 def _own(broker: Broker) -> dict[str, str]:

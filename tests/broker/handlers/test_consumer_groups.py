@@ -7,6 +7,7 @@ import pytest
 from kafkawire import ErrorCode, Message
 from kafkawire.broker import Bounds
 from kafkawire.broker.topics import OFFSETS_TOPIC
+from kafkawire.configs import ResourceType
 from kafkawire.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from kafkawire.messages.consumer_group_describe_response import (
     ConsumerGroupDescribeResponse,
@@ -19,8 +20,19 @@ from kafkawire.messages.consumer_group_heartbeat_request import (
 from kafkawire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafkawire.messages.delete_groups_request import DeleteGroupsRequest
 from kafkawire.messages.delete_groups_response import DeleteGroupsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
 from kafkawire.messages.describe_groups_request import DescribeGroupsRequest
 from kafkawire.messages.describe_groups_response import DescribeGroupsResponse
+from kafkawire.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.messages.list_groups_request import ListGroupsRequest
@@ -266,6 +278,80 @@ def test_an_empty_group_may_change_its_type(harness: Harness) -> None:
     assert committed(harness, "g") == {("t", 0): (7, -1, "m")}
     restored = coordinator(harness.restored(), "g")
     assert described(restored).error_code == E.GROUP_ID_NOT_FOUND
+
+
+# -- configurations of groups
+
+
+def altered(client: Client, name: str, value: str, group: str = "g") -> tuple[int, str | None]:
+    config = AlterableConfig(name=name, config_operation=0, value=value)
+    resource = AlterConfigsResource(
+        resource_type=ResourceType.GROUP, resource_name=group, configs=[config]
+    )
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    [found] = client.exchange(request, 1, IncrementalAlterConfigsResponse).responses
+    return found.error_code, found.error_message
+
+
+def shown_configs(client: Client, group: str = "g") -> dict[str, tuple[str | None, int]]:
+    resource = DescribeConfigsResource(
+        resource_type=ResourceType.GROUP, resource_name=group, configuration_keys=None
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    [found] = client.exchange(request, 4, DescribeConfigsResponse).results
+    return {each.name: (each.value, each.config_source) for each in found.configs}
+
+
+def test_a_group_has_its_own_configuration(harness: Harness) -> None:
+    client = coordinator(harness, "g")
+    beat(client, "a")
+    assert shown_configs(client) == {
+        "consumer.assignment.interval.ms": ("0", 4),
+        "consumer.heartbeat.interval.ms": ("5000", 5),
+        "consumer.session.timeout.ms": ("45000", 5),
+    }
+    assert altered(client, "consumer.session.timeout.ms", "50000") == (E.NONE, None)
+    assert altered(client, "consumer.heartbeat.interval.ms", "7000") == (E.NONE, None)
+    assert shown_configs(client)["consumer.session.timeout.ms"] == ("50000", 8)
+    assert shown_configs(client, "other")["consumer.session.timeout.ms"] == ("45000", 5)
+    assert beat(client, "a", 2).heartbeat_interval_ms == 7000
+    harness.advance(49.0)
+    assert list(shown(client)) == ["a"]
+    harness.advance(1.5)
+    assert shown(client) == {}
+
+
+def test_the_limits_of_the_broker_apply_to_configurations_of_groups(harness: Harness) -> None:
+    client = coordinator(harness, "g")
+    altered(client, "consumer.heartbeat.interval.ms", "1")
+    assert beat(client, "a").heartbeat_interval_ms == 5000
+    altered(client, "consumer.heartbeat.interval.ms", "1000000")
+    assert beat(client, "a", 2).heartbeat_interval_ms == 15000
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("consumer.session.timeout", "1", "Unknown group config name: consumer.session.timeout"),
+        (
+            "consumer.session.timeout.ms",
+            "0",
+            "Invalid value 0 for configuration consumer.session.timeout.ms: "
+            "Value must be at least 1",
+        ),
+        (
+            "consumer.assignment.interval.ms",
+            "soon",
+            "Invalid value soon for configuration consumer.assignment.interval.ms: "
+            "not a number of its type",
+        ),
+    ],
+)
+def test_an_invalid_configuration_of_a_group(
+    harness: Harness, name: str, value: str, reason: str
+) -> None:
+    client = coordinator(harness, "g")
+    assert altered(client, name, value) == (E.INVALID_CONFIG, reason)
 
 
 # -- releases and limits

@@ -291,6 +291,22 @@ def beat(member_id: str, epoch: int = 0, group: str = CONSUMERS, **more: Any) ->
     }
 
 
+def group_configs() -> Iterator[Step]:
+    key = "consumer.heartbeat.interval.ms"
+    resource = {"resourceType": 32, "resourceName": CONSUMERS}
+    for what, config, value in (
+        ("set", key, "600"),
+        ("too low", key, "0"),
+        ("not a number", key, "soon"),
+        ("unknown", "consumer.heartbeats", "1"),
+    ):
+        change = {"name": config, "configOperation": 0, "value": value}
+        changed = {"resources": [resource | {"configs": [change]}], "validateOnly": False}
+        yield f"group config: {what}", "IncrementalAlterConfigs", 1, changed
+    yield "group configs", "DescribeConfigs", 4, described(key, kind=32, name=CONSUMERS)
+    yield "group configs unset", "DescribeConfigs", 4, described(key, kind=32, name="absent")
+
+
 def consumer_groups() -> Iterator[Step]:
     name = "ConsumerGroupHeartbeat"
     yield "no such consumer group", name, 1, beat("a", 1)
@@ -308,6 +324,7 @@ def consumer_groups() -> Iterator[Step]:
         ("a bad expression", beat("a", subscribedTopicRegex="(")),
     ):
         yield what, name, 1, fields
+    yield from group_configs()
     yield "join", name, 1, beat("a", instanceId="i")
     yield "nothing new", name, 1, beat("a", 2, instanceId="i")
     yield "a full request", name, 1, beat("a") | {"memberEpoch": 2}
@@ -455,6 +472,7 @@ def test_responses_equal_kafkas(own_kafka: Broker) -> None:
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": "0",
         "group.consumer.heartbeat.interval.ms": "500",
+        "group.consumer.min.heartbeat.interval.ms": "500",
         "offsets.topic.num.partitions": "1",
         "offsets.topic.replication.factor": "1",
     }

@@ -5,7 +5,7 @@ Invariant: the changes of a group are in the log before any response that rests 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from ....primitives import Structure
@@ -24,7 +24,8 @@ from .records import decode, encode
 from .topics import Topic
 
 E = ErrorCode
-INTERVAL: Final = "group.consumer.assignment.interval.ms"
+OF_BROKER: Final = "group.consumer."
+INTERVAL: Final = "assignment.interval.ms"
 
 
 class ClusterTopics:
@@ -60,6 +61,7 @@ class ConsumerGroups:
     ) -> None:
         self._context = context
         self._topics = ClusterTopics(metadata)
+        self._metadata = metadata
         self._usage = usage
         self._index = index
         self._write = write
@@ -75,17 +77,28 @@ class ConsumerGroups:
         """Find a group."""
         return self._groups.get(group_id)
 
-    def config(self) -> GroupConfig:
-        """Return the settings of a group."""
+    def config(self, group_id: str) -> GroupConfig:
+        """Return the settings of a group: its own, else those of the broker."""
         settings = self._context.settings
         configured = settings.items("group.consumer.assignors")
+        own = self._metadata.group_configs(group_id)
         return GroupConfig(
-            settings.seconds("group.consumer.session.timeout.ms"),
-            settings.seconds("group.consumer.heartbeat.interval.ms"),
-            settings.seconds(INTERVAL) if INTERVAL in settings.keys else 0.0,
+            self._seconds(own, "session.timeout.ms"),
+            self._seconds(own, "heartbeat.interval.ms"),
+            # before Kafka 4.3, each change is assigned at once
+            self._seconds(own, INTERVAL) if f"{OF_BROKER}{INTERVAL}" in settings.keys else 0.0,
             settings.number("group.consumer.max.size"),
             tuple(name for name in configured if name in ASSIGNORS) or tuple(ASSIGNORS),
         )
+
+    def _seconds(self, own: Mapping[str, str], key: str) -> float:
+        """Return a value of a group in seconds, within the limits of the broker."""
+        settings = self._context.settings
+        value = own.get(f"consumer.{key}")
+        if value is None:
+            return settings.seconds(f"{OF_BROKER}{key}")
+        least, most = (settings.number(f"{OF_BROKER}{bound}.{key}") for bound in ("min", "max"))
+        return max(least, min(most, int(value))) / 1000
 
     def heartbeat(self, request: HeartbeatRequest, now: float) -> HeartbeatResult | Refusal:
         """Handle a heartbeat whose fields are valid; a member that joins may create its group."""
@@ -97,7 +110,7 @@ class ConsumerGroups:
             if not self._usage.admits_group():
                 return Refusal(E.POLICY_VIOLATION, "Too many groups.")
             group = ConsumerGroup(request.group_id)
-        group.config = self.config()
+        group.config = self.config(group.group_id)
         if not self._admits(group, request):
             return Refusal(E.GROUP_MAX_SIZE_REACHED, "Too many members, or too large ones.")
         result = group.handle(request, self._topics, now, self._context.wall_ms(now))
@@ -162,7 +175,7 @@ class ConsumerGroups:
             if not group.assignment_epoch and not group.subscriptions:
                 del self._groups[group.group_id]
                 continue
-            group.config = self.config()
+            group.config = self.config(group.group_id)
             group.loaded(now)
             self._note(group)
 
