@@ -458,6 +458,10 @@ def test_members_subscribe_by_regular_expression() -> None:
     settle([first], now=11.0)
     assert first.assigned == P("order-1-0", "order-2-0", "order-3-0")
     assert list(group.resolved) == ["order-.*"]
+    epoch, changes = group.epoch, len(group.changes)
+    topics.set("invoice", 1)
+    first.heartbeat(now=30.0)
+    assert (group.epoch, len(group.changes)) == (epoch, changes), "the same topics"
     first.leave()
     assert not group.resolved
 

@@ -182,21 +182,15 @@ class ConsumerGroup(ConsumerGroupMetadata):
         )
 
     def _resolve(self, expression: str, topics: Topics, wall_ms: int) -> None:
-        """Look up the topics of a new expression, and at times those of all."""
-        if expression and expression not in self.resolved:
-            self._look_up(expression, topics, wall_ms)
-        if self.regexes and not 0 <= wall_ms - self.refreshed_ms < REFRESH_MS:
-            self.refreshed_ms = wall_ms
-            for each in self.regexes:
-                self._look_up(each, topics, wall_ms)
-
-    def _look_up(self, expression: str, topics: Topics, wall_ms: int) -> None:
+        """Look up the topics of a member's expression, again when the topics have changed."""
         known = self.resolved.get(expression)
-        if known is None or known.version != topics.version:
-            names = matching(expression, topics.names())
-            if known is None or known.topics != names:
-                resolved = Resolved(names, topics.version, wall_ms)
-                self.change(RegexResolved(expression, resolved))
+        if not expression or (known is not None and not _is_stale(known, topics, wall_ms)):
+            return
+        resolved = Resolved(matching(expression, topics.names()), topics.version, wall_ms)
+        if known is None or known.topics != resolved.topics:
+            self.change(RegexResolved(expression, resolved))
+        else:
+            self.resolved[expression] = resolved  # the same topics: nothing to log
 
     def _drop_regex(self, expression: str) -> None:
         if expression in self.resolved and expression not in self.regexes:
@@ -254,3 +248,8 @@ class ConsumerGroup(ConsumerGroupMetadata):
         self.change(SubscriptionChanged(member_id, None))
         self.deadlines.cancel(SessionExpired(member_id))
         self.deadlines.cancel(RebalanceExpired(member_id))
+
+
+def _is_stale(resolved: Resolved, topics: Topics, wall_ms: int) -> bool:
+    changed = resolved.version != topics.version
+    return changed and not 0 <= wall_ms - resolved.timestamp < REFRESH_MS

@@ -75,7 +75,6 @@ class ConsumerGroupMetadata:
 
     epoch, assignment_epoch: of the group and of its target assignment. assigned_at: when that was
     computed, in milliseconds since 1970. size: characters of the subscriptions of all members.
-    refreshed_ms: when all regular expressions were looked up.
     """
 
     def __init__(self, group_id: str, config: GroupConfig = DEFAULT_CONFIG) -> None:
@@ -92,7 +91,6 @@ class ConsumerGroupMetadata:
         self.changes: list[Change] = []
         self.deadlines: Deadlines[Deadline] = Deadlines()
         self.resolved: dict[str, Resolved] = {}
-        self.refreshed_ms = 0
         self._static: dict[str, str] = {}
         self.owners: dict[TopicPartition, str] = {}
         self._names: Counter[str] = Counter()
