@@ -37,6 +37,8 @@ SLOW: Final = (
     "broker/test_hostile.py::test_a_client_that_does_not_read_gets_no_more_responses",
     "broker/test_restoring.py",
     "broker/network/test_scheduler.py",
+    "broker/groups/test_consumer_groups.py::test_a_thousand_members_settle_in_linear_work",
+    "broker/groups/test_stateful_consumer_group.py",
     "broker/groups/test_stateful_group.py",
     "broker/log/test_stateful_log.py",
     "capture/files/test_damaged_files.py::test_damage",

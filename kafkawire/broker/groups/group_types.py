@@ -6,13 +6,25 @@ committed offsets stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from ...protocol import ErrorCode
-from .consumer_groups.checks import CommittingMember, Refusal, commit_error
+from ..releases import before
+from .consumer_groups.checks import (
+    CommittingMember,
+    Refusal,
+    commit_error,
+    may_commit_since,
+)
 from .consumer_groups.group import HeartbeatResult
 from .consumer_groups.members import JOIN, HeartbeatRequest
 from .coordinator import Coordinator
 
 E = ErrorCode
+COMMITS_SINCE_FROM: Final = "4.3"
+"""From this release on, a commit may have an earlier epoch of its member (KIP-1251)."""
+TopicIdPartition = tuple[bytes, int]
 
 
 def consumer_heartbeat(
@@ -37,6 +49,16 @@ def classic_join_error(coordinator: Coordinator, group_id: str, now: float) -> E
         return E.INCONSISTENT_GROUP_PROTOCOL
     coordinator.consumer_groups.forget(consumer_group, now)
     return E.NONE
+
+
+def stale_partitions(
+    coordinator: Coordinator, member: CommittingMember, partitions: Iterable[TopicIdPartition]
+) -> frozenset[TopicIdPartition]:
+    """Return the partitions that a member with an earlier epoch may not commit: before 4.3, all."""
+    group = coordinator.consumer_groups.get(member.group_id)
+    if group is None or before(coordinator.context.release, COMMITS_SINCE_FROM):
+        return frozenset(partitions)
+    return frozenset(each for each in partitions if not may_commit_since(group, member, each))
 
 
 def member_error(

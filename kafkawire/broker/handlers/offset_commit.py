@@ -15,7 +15,7 @@ v10  request +topic_id -name; response +topic_id -name
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Final
 
 from ...messages.offset_commit_request import (
@@ -31,7 +31,8 @@ from ...messages.offset_commit_response import (
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.consumer_groups.checks import CommittingMember
-from ..groups.group_types import member_error
+from ..groups.coordinator import Coordinator
+from ..groups.group_types import member_error, stale_partitions
 from ..groups.offsets import NEVER, Committed, TopicPartition, offset_record
 from ..network.connection import Connection
 from ..request import Request, Work
@@ -60,12 +61,15 @@ def _response(
     """Prepare the records in time slices, then append them at once if the member may commit."""
     version = request.version
     given: dict[TopicPartition, Committed] = {}
+    responses: dict[TopicPartition, OffsetCommitResponsePartition] = {}
     topics = []
     for topic in body.topics:
-        topics.append((yield from _take(broker, topic, body, version, given, now)))
-    records = []
-    for each in given.items():
-        records.append(offset_record(body.group_id, *each))
+        response = yield from _take(broker, topic, body, version, given, now)
+        topics.append(response)
+        responses.update(_by_partition(broker, response))
+    records = {}
+    for partition, committed in given.items():
+        records[partition] = offset_record(body.group_id, partition, committed)
         yield 1
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
@@ -73,12 +77,41 @@ def _response(
     epoch = body.generation_id_or_member_epoch if version >= GENERATION_FROM else DEFAULT
     member = CommittingMember(body.group_id, body.member_id, epoch, body.group_instance_id)
     error = member_error(coordinator, member, version, now)
+    if error is E.STALE_MEMBER_EPOCH:
+        stale = _stale(broker, coordinator, member, given)
+        error = error if len(stale) == len(given) else E.NONE
+        for each in stale if not error else ():
+            responses[each].error_code = E.STALE_MEMBER_EPOCH
+            del given[each], records[each]
     if error:
         return error_response(body, error)
     if not (coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)):
         return error_response(body, E.POLICY_VIOLATION)
-    coordinator.commit(body.group_id, given, now, records)
+    coordinator.commit(body.group_id, given, now, records.values())
     return broker.groups.settle(request, OffsetCommitResponse(topics=topics), (coordinator,), now)
+
+
+def _by_partition(
+    broker: Broker, response: OffsetCommitResponseTopic
+) -> dict[TopicPartition, OffsetCommitResponsePartition]:
+    topic = None if response.name else broker.topics.by_id(response.topic_id)
+    name = response.name if topic is None else topic.name
+    return {(name, each.partition_index): each for each in response.partitions}
+
+
+def _stale(
+    broker: Broker,
+    coordinator: Coordinator,
+    member: CommittingMember,
+    given: Iterable[TopicPartition],
+) -> list[TopicPartition]:
+    """Return the partitions that a member with another epoch than its own may not commit."""
+    ids = {}
+    for name, index in given:
+        topic = broker.topics.get(name)
+        if topic is not None:
+            ids[topic.topic_id, index] = name, index
+    return [ids[each] for each in stale_partitions(coordinator, member, ids)]
 
 
 def _take(

@@ -527,4 +527,6 @@ def test_the_records_of_its_changes_restore_a_group() -> None:
         "targets", "owners", "resolved", "state", "assignor", "size",
     ):  # fmt: skip
         assert getattr(restored, attribute) == getattr(group, attribute), attribute
+    for member_id, current in group.current.items():
+        assert restored.current[member_id].since == current.since
     assert restored.static_member("i") == "b"

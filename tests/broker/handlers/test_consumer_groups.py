@@ -161,7 +161,7 @@ def test_members_commit_and_fetch_with_their_epoch(harness: Harness) -> None:
     assert commit(client, "g", {("t", 0): (7, -1, "m")}, members, version=9) == {E.NONE}
     assert committed(harness, "g") == {("t", 0): (7, -1, "m")}
     stale = Members([("a", None)], 2)
-    assert commit(client, "g", {("t", 0): (8, -1, "")}, stale, 9) == {E.STALE_MEMBER_EPOCH}
+    assert commit(client, "g", {("t", 3): (8, -1, "")}, stale, 9) == {E.STALE_MEMBER_EPOCH}
     assert commit(client, "g", {("t", 0): (8, -1, "")}, members, 8) == {E.UNSUPPORTED_VERSION}
     unknown = Members([("x", None)], 3)
     assert commit(client, "g", {("t", 0): (8, -1, "")}, unknown, 9) == {E.UNKNOWN_MEMBER_ID}
@@ -176,6 +176,42 @@ def test_members_commit_and_fetch_with_their_epoch(harness: Harness) -> None:
         )
         response = client.exchange(OffsetFetchRequest(groups=[fetched]), 9, OffsetFetchResponse)
         assert response.groups[0].error_code == error
+
+
+@pytest.mark.parametrize(
+    ("release", "errors"),
+    [
+        ("4.4", {0: E.NONE, 1: E.NONE, 2: E.STALE_MEMBER_EPOCH}),
+        ("4.2", dict.fromkeys(range(3), E.STALE_MEMBER_EPOCH)),
+    ],
+)
+@pytest.mark.parametrize("restored", [False, True])
+def test_commits_with_an_earlier_epoch_of_partitions_that_stayed(
+    release: str, errors: dict[int, ErrorCode], restored: bool
+) -> None:
+    harness = Harness(topics={"t": 4}, settings=SETTINGS, release=release)
+    two_members(harness)
+    harness = harness.restored() if restored else harness
+    request = OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=2,
+        member_id="a",
+        topics=[
+            OffsetCommitRequestTopic(
+                name="t",
+                partitions=[
+                    OffsetCommitRequestPartition(partition_index=index, committed_offset=5)
+                    for index in range(3)
+                ],
+            )
+        ],
+    )
+    response = coordinator(harness, "g").exchange(request, 9, OffsetCommitResponse)
+    [topic] = response.topics
+    assert {each.partition_index: each.error_code for each in topic.partitions} == errors
+    assert {at for _, at in committed(harness, "g")} == {
+        index for index, error in errors.items() if not error
+    }
 
 
 def test_offsets_of_subscribed_topics_are_not_deleted(harness: Harness) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ....protocol import ErrorCode
-from .members import JOIN, LEAVE, LEAVE_STATIC, NOT_SET, Current, HeartbeatRequest
+from .members import JOIN, LEAVE, LEAVE_STATIC, NOT_SET, Current, HeartbeatRequest, TopicPartition
 from .metadata import ConsumerGroupMetadata
 
 E = ErrorCode
@@ -155,6 +155,15 @@ class CommittingMember(NamedTuple):
     def is_named(self) -> bool:
         """Whether it names a member at all."""
         return self.epoch != LEAVE or self.member_id != "" or self.instance_id is not None
+
+
+def may_commit_since(
+    group: ConsumerGroupMetadata, member: CommittingMember, partition: TopicPartition
+) -> bool:
+    """Whether a member with an earlier epoch has had a partition since then (KIP-1251)."""
+    current = group.current.get(member.member_id, Current())
+    since = current.since_epoch(partition)
+    return since is not None and since <= member.epoch < current.epoch
 
 
 def commit_error(group: ConsumerGroupMetadata, member: CommittingMember, version: int) -> ErrorCode:

@@ -5,7 +5,8 @@ Invariant: a change is one record of `__consumer_offsets`; a group is what its c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -122,6 +123,7 @@ class Current:
 
     epoch: which it has reached. previous_epoch: that of a member that missed the last response.
     assigned: the partitions that it may read. pending_revocation: those that it must give up first.
+    since: the epochs since which it has the partitions of both (KIP-1251).
     """
 
     epoch: int = 0
@@ -129,6 +131,13 @@ class Current:
     state: MemberState = MemberState.STABLE
     assigned: Partitions = NOTHING
     pending_revocation: Partitions = NOTHING
+    since: Mapping[TopicPartition, int] = field(default_factory=dict, compare=False)
+
+    def since_epoch(self, partition: TopicPartition) -> int | None:
+        """Return the epoch since which it has a partition; None if it does not have it."""
+        if partition not in self.assigned and partition not in self.pending_revocation:
+            return None
+        return self.since.get(partition, self.epoch)
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has its target assignment of an epoch."""

@@ -57,9 +57,11 @@ def _next(
 ) -> Current:
     kept = current.assigned & target.partitions
     revoked = current.assigned - target.partitions
+    since = {each: current.since.get(each, current.epoch) for each in current.assigned}
     if revoked and _owns(owned, revoked):
-        return Current(epoch, current.epoch, S.UNREVOKED_PARTITIONS, kept, revoked)
+        return Current(epoch, current.epoch, S.UNREVOKED_PARTITIONS, kept, revoked, since)
     added = target.partitions - kept
     released = frozenset(filter(is_free, added))
     state = S.STABLE if released == added else S.UNRELEASED_PARTITIONS
-    return Current(target.epoch, current.epoch, state, kept | released)
+    since = {each: since.get(each, target.epoch) for each in kept | released}
+    return Current(target.epoch, current.epoch, state, kept | released, since=since)

@@ -170,14 +170,18 @@ def _current(current: Current) -> ConsumerGroupCurrentMemberAssignmentValue:
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
         state=current.state,
-        assigned_partitions=_current_topics(current.assigned),
-        partitions_pending_revocation=_current_topics(current.pending_revocation),
+        assigned_partitions=_current_topics(current, current.assigned),
+        partitions_pending_revocation=_current_topics(current, current.pending_revocation),
     )
 
 
-def _current_topics(partitions: Partitions) -> list[CurrentPartitions]:
+def _current_topics(current: Current, partitions: Partitions) -> list[CurrentPartitions]:
     return [
-        CurrentPartitions(topic_id=topic_id, partitions=indexes)
+        CurrentPartitions(
+            topic_id=topic_id,
+            partitions=indexes,
+            assignment_epochs=[current.since_epoch((topic_id, at)) or 0 for at in indexes],
+        )
         for topic_id, indexes in by_topic(partitions).items()
     ]
 
@@ -234,6 +238,15 @@ def _target_changed(
     return key.group_id, TargetChanged(key.member_id, partitions)
 
 
+def _since(topics: Iterable[CurrentPartitions]) -> dict[TopicPartition, int]:
+    """Return the epochs since which a member has partitions; older records have none."""
+    return {
+        (topic.topic_id, index): epoch
+        for topic in topics
+        for index, epoch in zip(topic.partitions, topic.assignment_epochs or (), strict=False)
+    }
+
+
 def _current_changed(
     key: ConsumerGroupCurrentMemberAssignmentKey,
     value: ConsumerGroupCurrentMemberAssignmentValue | None,
@@ -247,6 +260,7 @@ def _current_changed(
             states.get(value.state, MemberState.STABLE),
             partitions_of(value.assigned_partitions),
             partitions_of(value.partitions_pending_revocation),
+            _since([*value.assigned_partitions, *value.partitions_pending_revocation]),
         )
     return key.group_id, CurrentChanged(key.member_id, current)
 
