@@ -5,11 +5,14 @@ Law: a closed pipe (`| head`) ends a command quietly; a full disk is an error.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import gc
 import os
+import select
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Final
@@ -62,6 +65,45 @@ def _flush() -> bool:
     except BrokenPipeError:
         return False
     return True
+
+
+@contextmanager
+def at_closed_pipe(call: Callable[[], object]) -> Iterator[None]:
+    """Call a function of the running event loop when the reader of the output closes the pipe.
+
+    A command that waits for input notices nothing else: only a write to the pipe would fail.
+    """
+    loop = asyncio.get_running_loop()
+    output = _output_pipe()
+    if output is None:
+        yield
+        return
+
+    def ready() -> None:
+        loop.remove_reader(output)
+        if _is_closed(output):
+            call()
+
+    loop.add_reader(output, ready)  # a pipe that is only written is ready once it is closed
+    try:
+        yield
+    finally:
+        loop.remove_reader(output)
+
+
+def _output_pipe() -> int | None:
+    """Return the file descriptor of standard output if it is a pipe."""
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError):  # not a file, or closed
+        return None
+    return number if stat.S_ISFIFO(os.fstat(number).st_mode) else None
+
+
+def _is_closed(pipe: int) -> bool:
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def prepare_output() -> None:

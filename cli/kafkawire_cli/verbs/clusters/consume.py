@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from errno import EPIPE
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -22,6 +23,7 @@ from ...live.completion import complete_group, complete_topic
 from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
 from ...live.reader import Reader, Until
 from ...live.unknown_names import described_topics
+from ...pipes import at_closed_pipe
 from ...render.consumed_records import FORMATS, writer
 
 if TYPE_CHECKING:
@@ -210,7 +212,7 @@ async def _closed_soon(consumer: Consumer) -> AsyncIterator[None]:
 async def _until_interrupted(work: Any) -> None:
     """Run until done or interrupted; an interrupt cancels the task, which closes in order.
 
-    A second interrupt, or a close that takes too long (records in a full pipe), ends the process.
+    So does a closed output; BrokenPipeError then. A second interrupt, or a close that takes too long (records in a full pipe), ends the process.
     """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
@@ -221,11 +223,20 @@ async def _until_interrupted(work: Any) -> None:
         task.cancel()
         loop.call_later(END_SECONDS, os.kill, os.getpid(), number)
 
+    output_closed = asyncio.Event()
+
+    def closed() -> None:
+        output_closed.set()
+        task.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt, number)
-    await asyncio.wait([task])
+    with at_closed_pipe(closed):
+        await asyncio.wait([task])
     if not task.cancelled():
         task.result()
+    if output_closed.is_set():
+        raise BrokenPipeError(EPIPE, os.strerror(EPIPE))
 
 
 async def _partitions(

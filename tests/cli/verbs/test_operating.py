@@ -1,0 +1,68 @@
+"""What an operator of a cluster meets in the verbs: closed output, wrong names, configurations."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from tests.cli.reports import COMMAND, run
+
+pytestmark = pytest.mark.timeout(120)
+NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[tuple[str, str]]:
+    """The option that names a cluster, which creates topics on its own."""
+    with ServerThread(ServerConfig(settings={"group.initial.rebalance.delay.ms": "0"})) as server:
+        yield ("-b", server.bootstrap)
+
+
+@pytest.fixture
+def topic(here: tuple[str, str], tmp_path: Path) -> str:
+    """A topic with three partitions; partition 2 has three records."""
+    name = f"operated-{next(NUMBERS)}"
+    assert run("topics", *here, "--create", f"{name}:3").exit_code == 0
+    lines = tmp_path / "lines"
+    lines.write_text("a\nb\nc\n")
+    assert run("produce", name, *here, "-p", "2", "-i", lines).exit_code == 0
+    return name
+
+
+def shown(*words: object) -> Any:
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+# -- the output is closed
+
+
+@pytest.mark.parametrize("group", [(), ("--group", "closing")], ids=["alone", "in a group"])
+def test_consume_ends_when_its_output_is_closed_while_no_records_come(
+    here: tuple[str, str], topic: str, group: tuple[str, ...]
+) -> None:
+    """As `kafkawire consume | head -1` for a topic where nothing more is produced."""
+    reads = [*COMMAND, "consume", topic, *here, *group, "-f", "value"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(reads, stdout=pipe, stderr=pipe) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stderr is not None
+            assert [running.stdout.readline() for _ in range(3)] == [b"a\n", b"b\n", b"c\n"]
+            running.stdout.close()
+            assert running.wait(60) == 0
+            assert running.stderr.read() == b""
+        finally:
+            running.kill()
+    if group:  # in order: it committed, and left
+        [result] = shown("groups", *here, *group)["groups"]
+        assert (result["state"], result["lag"]) == ("Empty", 0)
