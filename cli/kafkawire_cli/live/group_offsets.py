@@ -19,7 +19,7 @@ from ..render.report import Section, print_report
 from .completion import complete_topic
 from .group_state import check_inactive
 from .offset_spec import milliseconds
-from .unknown_names import described_topics
+from .unknown_names import check_partition, described_topics
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, CommittedOffset, Offset
@@ -240,7 +240,12 @@ async def partitions_to_change(
         if separator:
             if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", numbers):
                 raise typer.BadParameter(f"invalid partitions {numbers!r}", param_hint="--topic")
-            wanted += [(name, int(number)) for number in numbers.split(",")]
+            chosen = [int(number) for number in numbers.split(",")]
+            if not options.delete_offsets:
+                topic = (await described_topics(admin, [name]))[name]
+                for number in chosen:
+                    check_partition(topic, number)
+            wanted += [(name, number) for number in chosen]
         elif options.delete_offsets:
             wanted += [each for each in sorted(committed) if each[0] == name]
         else:

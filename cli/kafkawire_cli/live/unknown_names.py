@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from kafkawire.display import plural
 from kafkawire.errors import KafkaWireError
 
 from ..input.names import suggestion
@@ -24,6 +25,18 @@ async def described_topics(admin: Admin, names: Iterable[str]) -> dict[str, Topi
         return await admin.describe_topics(wanted)
     except BrokerError as error:
         raise await with_similar_topic(admin, error, wanted) from None
+
+
+def check_partition(topic: TopicInfo, number: int) -> None:
+    """Check that a topic has a partition; the BrokerError says how many it has."""
+    from kafkawire import ErrorCode
+    from kafkawire.client.failures import BrokerError
+
+    if number not in {each.partition for each in topic.partitions}:
+        raise BrokerError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"{topic.name}-{number}: {topic.name} has {plural(len(topic.partitions), 'partition')}",
+        )
 
 
 async def with_similar_topic(admin: Admin, error: BrokerError, names: list[str]) -> BrokerError:

@@ -123,7 +123,7 @@ def test_usage_errors(words: tuple[str, ...], reason: str) -> None:
 def test_a_partition_that_does_not_exist(server: ServerThread) -> None:
     done = run("consume", "t", "-b", server.bootstrap, "-p", "2", "-e")
     assert done.exit_code == 1
-    assert done.stderr == "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: t-2\n"
+    assert done.stderr == "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: t-2: t has 2 partitions\n"
 
 
 @pytest.mark.parametrize("header", ["a", "=b", ""])

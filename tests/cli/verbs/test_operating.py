@@ -66,3 +66,25 @@ def test_consume_ends_when_its_output_is_closed_while_no_records_come(
     if group:  # in order: it committed, and left
         [result] = shown("groups", *here, *group)["groups"]
         assert (result["state"], result["lag"]) == ("Empty", 0)
+
+
+# -- names that the cluster does not have
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("produce", "{}", "-p", "77"),
+        ("consume", "{}", "-p", "77"),
+        ("groups", "--group", "g", "--reset-offsets", "--to-latest", "--topic", "{}:1,77"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_partition_that_does_not_exist_is_reported_before_anything_is_sent(
+    here: tuple[str, str], topic: str, words: tuple[str, ...]
+) -> None:
+    verb, *rest = (word.format(topic) for word in words)
+    done = run(verb, *here, *rest, stdin=b"a\n")
+    assert (done.exit_code, done.stdout) == (1, "")
+    reason = f"UNKNOWN_TOPIC_OR_PARTITION: {topic}-77: {topic} has 3 partitions"
+    assert done.stderr == f"kafkawire: {reason}\n"

@@ -22,7 +22,7 @@ from ...input.values import NO_VALUES, ValueOptions, record_values
 from ...live.completion import complete_group, complete_topic
 from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
 from ...live.reader import Reader, Until
-from ...live.unknown_names import described_topics
+from ...live.unknown_names import check_partition, described_topics
 from ...pipes import at_closed_pipe
 from ...render.consumed_records import FORMATS, writer
 
@@ -212,7 +212,8 @@ async def _closed_soon(consumer: Consumer) -> AsyncIterator[None]:
 async def _until_interrupted(work: Any) -> None:
     """Run until done or interrupted; an interrupt cancels the task, which closes in order.
 
-    So does a closed output; BrokenPipeError then. A second interrupt, or a close that takes too long (records in a full pipe), ends the process.
+    So does a closed output; BrokenPipeError then. A second interrupt, or a close that takes too
+    long (records in a full pipe), ends the process.
     """
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
@@ -244,14 +245,11 @@ async def _partitions(
 ) -> list[TopicPartition]:
     """Look up the partitions of topics; this also reports an unreachable cluster early."""
     from kafkawire.client.consumer import TopicPartition
-    from kafkawire.client.failures import BrokerError
-    from kafkawire.protocol import ErrorCode
 
     async with live.admin_beside(config) as admin:
         found = await described_topics(admin, names)
     known = {name: [each.partition for each in found[name].partitions] for name in names}
     for name in names:
         for number in wanted or []:
-            if number not in known[name]:
-                raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name}-{number}")
+            check_partition(found[name], number)
     return [TopicPartition(name, number) for name in names for number in wanted or known[name]]

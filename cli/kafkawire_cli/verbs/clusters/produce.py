@@ -21,10 +21,11 @@ from ...input.values import NO_ENCODING, EncodingOptions, record_encoders
 from ...live.completion import complete_topic
 from ...live.delivery_report import DeliveryReport, in_transaction
 from ...live.record_input import LineFormat, lines, whole_input
-from ...live.unknown_names import with_similar_topic
+from ...live.unknown_names import check_partition, with_similar_topic
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
+    from kafkawire.net.admin import TopicInfo
     from kafkawire.net.producer import Producer, RecordMetadata
 
 DELIVER_SECONDS: Final = 1.0
@@ -151,7 +152,10 @@ def produce(  # noqa: PLR0913 - options of the verb
     report = DeliveryReport(verbose, "the input" if whole else "line {}")
 
     async def work() -> None:
-        producer = Producer(client.values)
+        producer = Producer(client.values)  # validates the settings before any request
+        found = await _existing(client.values, topic)
+        if found is not None and partition is not None:
+            check_partition(found, partition)
         await producer.start()
         close_timeout_s: float | None = None
         try:
@@ -250,6 +254,20 @@ def _affects_all(error: ClientError) -> bool:
             ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         }
     return isinstance(error, RequestFailed)
+
+
+async def _existing(config: dict[str, Any], topic: str) -> TopicInfo | None:
+    """Describe a topic; None if it does not exist: brokers may create it for the first record."""
+    from kafkawire import ErrorCode
+    from kafkawire.client.failures import BrokerError
+
+    async with live.admin_beside(config) as admin:
+        try:
+            return (await admin.describe_topics([topic]))[topic]
+        except BrokerError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            return None
 
 
 async def _suggest_topic(config: dict[str, Any], topic: str, error: ClientError | None) -> None:
