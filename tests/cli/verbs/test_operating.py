@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kafkawire.client.failures import BrokerError
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.protocol import ErrorCode
+from kafkawire_cli.live.topic_configs import read_configs
 from tests.cli.reports import COMMAND, run
 
 pytestmark = pytest.mark.timeout(120)
@@ -88,3 +92,55 @@ def test_a_partition_that_does_not_exist_is_reported_before_anything_is_sent(
     assert (done.exit_code, done.stdout) == (1, "")
     reason = f"UNKNOWN_TOPIC_OR_PARTITION: {topic}-77: {topic} has 3 partitions"
     assert done.stderr == f"kafkawire: {reason}\n"
+
+
+# -- the configuration of topics
+
+
+def test_a_topic_is_shown_with_what_is_set_for_it(here: tuple[str, str], topic: str) -> None:
+    def configs(*words: str) -> dict[str, Any]:
+        [described] = shown("topics", *here, "--topic", topic, *words)["topics"]
+        return {name: each["value"] for name, each in described["configs"].items()}
+
+    assert configs() == {}
+    setting = ("--topic-config", "retention.ms=60000", "--topic-config", "segment.bytes=2097152")
+    assert run("topics", *here, "--alter", topic, *setting).exit_code == 0
+    assert configs() == {"retention.ms": "60000", "segment.bytes": "2097152"}
+    text = run("topics", *here, "--topic", topic).stdout
+    rows = [line.split() for line in text.splitlines()]
+    assert ["retention.ms", "60000", "topic"] in rows
+    assert "cleanup.policy" not in text
+    every = configs("--all-configs")
+    assert every.items() > {"retention.ms": "60000", "cleanup.policy": "delete"}.items()
+    assert run("topics", *here, "--all-configs").exit_code == 2
+
+
+class Forbidding:
+    """An admin client whose user may describe a topic, not its configuration."""
+
+    async def describe_topic_configs(self, names: list[str]) -> None:
+        raise BrokerError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, names[0])
+
+
+def test_a_configuration_that_is_forbidden_is_not_shown_as_empty() -> None:
+    found = asyncio.run(read_configs(cast(Any, Forbidding()), ["t"], every=False))["t"]
+    assert found.lines() == ("configuration: TOPIC_AUTHORIZATION_FAILED: t",)
+    assert found.json()["configs"] is None
+
+
+# -- deletions without a terminal
+
+
+def words_of(text: str) -> str:
+    """Join the lines of a message or help, without the frame."""
+    return " ".join(text.replace("\u2502", " ").split())
+
+
+@pytest.mark.parametrize("verb", ["topics", "groups"])
+def test_the_help_has_the_exit_code_of_a_deletion_that_nobody_can_confirm(
+    here: tuple[str, str], verb: str
+) -> None:
+    code = run(verb, *here, "--delete", "x").exit_code
+    exit_codes = words_of(run(verb, "--help").stdout).partition("Exit code")[2]
+    said = dict(part.strip().split(": ", 1) for part in exit_codes.split(";")[:2])
+    assert "deletion without --yes" in said[str(code)]

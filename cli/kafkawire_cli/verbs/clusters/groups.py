@@ -103,8 +103,8 @@ def groups(  # noqa: PLR0913 - options of the verb
     lag is that of the last commit, relative to the end offsets in earlier Fetch and ListOffsets
     responses; it is empty if there were none.
 
-    Exit code 1: an error of the cluster, such as an unknown group, or a deletion that was not
-    confirmed; 2: usage error.
+    Exit code 1: an error of the cluster, such as an unknown group, or a deletion that was refused
+    at the prompt; 2: usage error, such as a deletion without --yes where no terminal can confirm.
     """
     if not live.is_live(context, given, cluster, "sort"):
         of_captures(given or [], wanted, sort, options)

@@ -18,6 +18,7 @@ from ...live.changes import NO_CHANGE_OPTIONS, ChangeOptions
 from ...live.completion import complete_topic
 from ...live.offset_spec import OffsetKind, parse_offset
 from ...live.topic_changes import NO_TOPIC_CHANGES, TopicChanges, change, checked
+from ...live.topic_configs import TopicConfigs, read_configs
 from ...live.unknown_names import described_topics
 from ...render.report import Section, count_text, print_report
 from ..captures.capture_topics import Sort
@@ -40,6 +41,13 @@ def topics(  # noqa: PLR0913 - options of the verb
             autocompletion=complete_topic,
         ),
     ] = None,
+    every_config: Annotated[
+        bool,
+        typer.Option(
+            "--all-configs",
+            help="With --topic: show all its configuration [default: what is set for the topic].",
+        ),
+    ] = False,
     at: Annotated[
         str | None,
         typer.Option(
@@ -59,6 +67,7 @@ def topics(  # noqa: PLR0913 - options of the verb
     kafkawire topics trace*.pcap
     kafkawire topics trace.pcap --sort records --top 50
     kafkawire topics -b localhost:9092
+    kafkawire topics -b localhost:9092 --topic orders --all-configs
     kafkawire topics -b localhost:9092 --topic orders --at 2026-01-31T12:00:00Z
     kafkawire topics -b localhost:9092 --create orders:6 --topic-config retention.ms=60000
     kafkawire topics -b localhost:9092 --alter orders:12 --delete-config retention.ms
@@ -67,8 +76,8 @@ def topics(  # noqa: PLR0913 - options of the verb
     With --bootstrap-server, lists, describes, creates, alters or deletes topics of a live cluster.
     In captures, bytes are those of (compressed) record batches.
 
-    Exit code 1: an error of the cluster, such as an unknown topic, or a deletion that was not
-    confirmed; 2: usage error.
+    Exit code 1: an error of the cluster, such as an unknown topic, or a deletion that was refused
+    at the prompt; 2: usage error, such as a deletion without --yes where no terminal can confirm.
     """
     if not live.is_live(context, given, cluster, "sort"):
         of_captures(given or [], sort, options)
@@ -78,6 +87,8 @@ def topics(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("not allowed together", param_hint=hint)
     if at is not None and not named:
         raise typer.BadParameter("only allowed with --topic", param_hint="--at")
+    if every_config and not named:
+        raise typer.BadParameter("only allowed with --topic", param_hint="--all-configs")
     timestamp = None if at is None else _time(at)
     to_change = checked(changes)
     confirmation.check("--delete" if changes.delete else None, changing=changes.any)
@@ -88,7 +99,10 @@ def topics(  # noqa: PLR0913 - options of the verb
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            await _show(admin, named, timestamp, options.form)
+            if named:
+                await _describe(admin, named, timestamp, options.form, every_config)
+            else:
+                await _show(admin, options.form)
 
     live.run(work, client)
 
@@ -101,22 +115,29 @@ def _time(text: str) -> int:
     return found.number
 
 
-async def _show(admin: Admin, named: list[str] | None, timestamp: int | None, form: Form) -> None:
-    names = None if named is None else list(dict.fromkeys(named))
-    described = (  # one request: a listed topic may be deleted
-        await admin.describe_topics(None) if names is None else await described_topics(admin, names)
-    )
-    found = (
-        sorted(described.values(), key=lambda topic: topic.name)
-        if names is None
-        else [*described.values()]
-    )
-    ends = await _ends(admin, found, timestamp) if named else {}
+async def _show(admin: Admin, form: Form) -> None:
+    """List the topics."""
+    described = await admin.describe_topics(None)  # one request: a listed topic may be deleted
+    found = sorted(described.values(), key=lambda topic: topic.name)
     print_report(
         form,
-        lambda: [_section(topic, ends) for topic in found] if named else [_list(found)],
-        lambda: {"topics": [_json(topic, ends) for topic in found]},
+        lambda: [_list(found)],
+        lambda: {"topics": [_json(topic) for topic in found]},
         "No topics found.",
+    )
+
+
+async def _describe(
+    admin: Admin, named: list[str], timestamp: int | None, form: Form, every_config: bool
+) -> None:
+    """Show topics with their offsets and configurations."""
+    found = list((await described_topics(admin, named)).values())
+    ends = await _ends(admin, found, timestamp)
+    configs = await read_configs(admin, [topic.name for topic in found], every=every_config)
+    print_report(
+        form,
+        lambda: [part for topic in found for part in _sections(topic, ends, configs[topic.name])],
+        lambda: {"topics": [_json(topic, ends) | configs[topic.name].json() for topic in found]},
     )
 
 
@@ -165,7 +186,7 @@ def _notes(topic: TopicInfo) -> str:
     return ", ".join(notes)
 
 
-def _section(topic: TopicInfo, ends: Ends) -> Section:
+def _sections(topic: TopicInfo, ends: Ends, configs: TopicConfigs) -> list[Section]:
     head: tuple[str, ...] = (">partition", ">leader", ">epoch", "replicas", "in sync")
     head += (">first", ">end", ">at")[: max(map(len, ends.values()), default=2)]
     rows = []
@@ -184,14 +205,14 @@ def _section(topic: TopicInfo, ends: Ends) -> Section:
         )
     title = f"{topic.name}: {plural(len(topic.partitions), 'partition')}"
     lines = (f"id {topic.topic_id.hex()}",) if any(topic.topic_id) else ()
-    return Section(title, head, rows, lines)
+    return [Section(title, head, rows, (*lines, *configs.lines())), *configs.sections()]
 
 
-def _json(topic: TopicInfo, ends: Ends) -> dict[str, Any]:
+def _json(topic: TopicInfo, ends: Ends | None = None) -> dict[str, Any]:
     partitions = []
     for each in topic.partitions:
         fields: dict[str, Any] = each._asdict()
-        offsets = ends.get((topic.name, each.partition), ())
+        offsets = (ends or {}).get((topic.name, each.partition), ())
         fields |= zip(("first_offset", "end_offset", "offset_at"), offsets, strict=False)
         partitions.append(fields)
     return {
