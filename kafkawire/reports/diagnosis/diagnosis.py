@@ -54,6 +54,11 @@ class Diagnosis:
         return [*own, *self.rules]
 
     @property
+    def requests(self) -> int:
+        """The number of requests that were read, and match the filter."""
+        return sum(client.requests for client in self._scene.clients.all)
+
+    @property
     def findings(self) -> list[ResolvedFinding]:
         """The findings, the most harmful first."""
         findings = [finding for rule in self.rules for finding in rule.findings()]

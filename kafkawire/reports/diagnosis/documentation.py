@@ -20,6 +20,7 @@ change.
 
 ```console
 $ kafkawire diagnose fixtures/captures/kp22-old-0.9.pcap --top 1
+  10 requests in 105 packets
   6 findings: 6 warnings
 
 WARNING unsupported-versions: client kpold-0.9-gzip, broker 127.0.0.1:35461

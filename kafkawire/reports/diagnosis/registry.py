@@ -17,11 +17,12 @@ from .rules.client_errors import CLIENT_ERRORS
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.connections import ConnectionChurn, ConnectionResets, FailedConnections
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
-from .rules.membership import PollTimeouts, RebalanceStorm
+from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
 from .rules.membership_errors import MEMBERSHIP_ERRORS
 from .rules.network import (
     CaptureLoss,
     CopiedConnections,
+    DamagedCaptures,
     Retransmissions,
     UndecodedConnections,
 )
@@ -49,6 +50,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     RecordClock,
     # consumers
     RebalanceStorm,
+    LongRebalances,
     PollTimeouts,
     *MEMBERSHIP_ERRORS,
     GrowingLag,
@@ -76,6 +78,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     NetworkLatency,
     TlsHandshakes,
     CaptureLoss,
+    DamagedCaptures,
     OneWayCaptures,
     CopiedConnections,
     UndecodedConnections,

@@ -56,6 +56,17 @@ def test_findings_are_shown_with_evidence(tmp_path: Path) -> None:
     assert "error == NOT_ENOUGH_REPLICAS" in shown
 
 
+def test_what_was_read_is_said(tmp_path: Path) -> None:
+    """No findings of nothing are not those of a healthy cluster."""
+    capture = FIXTURES / "captures" / "kcat-kf.pcap"
+    everything, nobody = ("--json",), ("--json", "--filter", "client == 'nobody'")
+    counts = [json.loads(run("diagnose", capture, *each).stdout) for each in (everything, nobody)]
+    assert [(one["requests"] > 0, one["packets"]) for one in counts] == [(True, 203), (False, 203)]
+    assert "match the filter" in run("diagnose", capture, *nobody[1:]).stdout
+    (tmp_path / "empty.pcap").write_bytes(capture.read_bytes()[:24])
+    assert "no Kafka requests" in run("diagnose", tmp_path / "empty.pcap").stdout
+
+
 def test_untrusted_names_are_escaped(tmp_path: Path) -> None:
     path = Story().produce(code=19, topic="a\x1b[2Jb", client_id="c\n'").save(tmp_path / "a.pcap")
     shown = run("diagnose", path).stdout

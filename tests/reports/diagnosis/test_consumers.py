@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.cli.reports import report
+from tests.conftest import FIXTURES
+
 from .stories import Story, batch, rules
 
 
@@ -80,6 +83,27 @@ def test_rebalances_one_after_the_other(tmp_path: Path) -> None:
 def test_few_or_rare_rebalances_are_no_trouble(tmp_path: Path) -> None:
     assert rules(rebalancing(5, 10), tmp_path) == {}
     assert rules(rebalancing(12, 90), tmp_path) == {}
+
+
+def test_long_rebalances() -> None:
+    """One of 3.0 s, the initial delay, and one of 5.0 s."""
+    reported = report("diagnose", FIXTURES / "captures" / "ck-group-range.pcap")
+    (finding,) = reported["findings"]
+    assert (finding["rule"], finding["severity"]) == ("long-rebalances", "notice")
+    assert finding["subject"] == {"group": "grp-range"}
+    assert finding["cost"]["time_ns"] == 5_000_987_000
+    options = "--set", "long-rebalances.seconds=3", "--set", "long-rebalances.warning=8"
+    (both,) = report("diagnose", FIXTURES / "captures" / "ck-group-range.pcap", *options)[
+        "findings"
+    ]
+    assert (both["count"], both["severity"]) == (2, "warning")
+    assert "longest 5.0 s" in both["what"]
+
+
+def test_a_rebalance_of_the_initial_delay_is_not_long() -> None:
+    limit = "--set", "long-rebalances.seconds=5.1"
+    reported = report("diagnose", FIXTURES / "captures" / "ck-group-range.pcap", *limit)
+    assert reported["findings"] == []
 
 
 def test_rebalances_of_a_deployment_are_a_notice(tmp_path: Path) -> None:

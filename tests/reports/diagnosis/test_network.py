@@ -219,3 +219,20 @@ def test_connections_with_the_same_messages_are_no_copies(tmp_path: Path) -> Non
             story.send(CLIENT, request("Metadata", 5, number, client_id="tester"), connection)
             story.send(BROKER, response("Metadata", 5, number), connection)
     assert "copied-connections" not in rules(story, tmp_path)
+
+
+@pytest.mark.parametrize("size", [10, 100, 3000])
+def test_a_file_that_is_cut_off(size: int, tmp_path: Path) -> None:
+    whole = (FIXTURES / "captures" / "kcat-kf.pcap").read_bytes()
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(whole[:size])
+    (finding,) = report("diagnose", path)["findings"]
+    assert (finding["rule"], finding["severity"]) == ("damaged-captures", "warning")
+    assert "byte" in finding["what"]
+
+
+def test_files_that_end_with_a_packet_are_whole(tmp_path: Path) -> None:
+    for size in (24, (FIXTURES / "captures" / "kcat-kf.pcap").stat().st_size):
+        path = tmp_path / f"{size}.pcap"
+        path.write_bytes((FIXTURES / "captures" / "kcat-kf.pcap").read_bytes()[:size])
+        assert report("diagnose", path)["findings"] == []

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from kafkawire.reports.diagnosis.error_rule import RuleDefinition
     from kafkawire.reports.diagnosis.finding import ResolvedFinding
+    from kafkawire.reports.reading import Reading
 
 
 class FailOn(StrEnum):
@@ -93,11 +94,15 @@ def _diagnosed(
         captures,
         options.form,
         lambda: [
-            Section("", lines=(_summary(findings),)),
+            Section("", lines=(_read(captures, diagnosis.requests), _summary(findings))),
             *map(_section, shown.first),
             Section("", lines=shown.more("finding")),
         ],
-        lambda: as_json(findings, bound),
+        lambda: {
+            "packets": captures.watch.packets,
+            "requests": diagnosis.requests,
+            **as_json(findings, bound),
+        },
     )
     return findings
 
@@ -108,6 +113,16 @@ def _reaches(findings: list[ResolvedFinding], fail_on: FailOn) -> bool:
     return any(
         order.index(FailOn(one.finding.severity)) <= order.index(fail_on) for one in findings
     )
+
+
+def _read(captures: Reading, requests: int) -> str:
+    """Say what was diagnosed: "no findings" of nothing would look healthy."""
+    packets = plural(captures.watch.packets, "packet")
+    if requests:
+        return f"{plural(requests, 'request')} in {packets}"
+    if captures.where is not None:
+        return f"no requests match the filter ({packets})"
+    return f"no Kafka requests ({packets})"
 
 
 def _summary(findings: list[ResolvedFinding]) -> str:

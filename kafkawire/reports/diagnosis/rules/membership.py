@@ -14,6 +14,7 @@ from kafkawire.capture.tables.extraction.group_event import (
     EventType,
     GroupEvent,
 )
+from kafkawire.display import plural
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
@@ -110,6 +111,59 @@ class RebalanceStorm(Rule):
                 (Setting("partition.assignment.strategy"), Setting("session.timeout.ms")),
                 "KIP-345, KIP-429, KIP-848",
                 ("api in (JoinGroup, SyncGroup, LeaveGroup, ConsumerGroupHeartbeat)",),
+            )
+
+
+class LongRebalances(Rule):
+    """Rebalances that take long."""
+
+    name = "long-rebalances"
+    description = (
+        "A rebalance takes longer than the coordinator waits for more members. With eager "
+        "assignors all members stop consuming until it ends."
+    )
+    thresholds = (
+        Threshold("seconds", 4, "s", "group.initial.rebalance.delay.ms is 3 s by default"),
+        Threshold("warning", 30, "s in all", "a deployment of a few members takes as long"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._groups: Subjects[Occurrences] = Subjects(Occurrences)
+        self._longest: dict[Subject, int] = {}
+
+    def group_event(self, event: GroupEvent) -> None:
+        """Add a rebalance that took long."""
+        duration_ns = event.duration_ns or 0
+        if event.type is REBALANCE_ENDED and duration_ns >= self.limits["seconds"] * 1e9:
+            subject = Subject(group=event.group_id)
+            seen = self._groups.of(subject)
+            seen.add(event.row)
+            seen.time_ns += duration_ns
+            longest = max(duration_ns, self._longest.get(subject, 0))
+            if subject in self._longest or len(self._longest) < MAX_SUBJECTS:
+                self._longest[subject] = longest
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the groups with such rebalances."""
+        for subject, seen in self._groups:
+            longest = self._longest.get(subject, 0)
+            of_which = f", the longest {longest / 1e9:.1f} s" if seen.count > 1 and longest else ""
+            is_warning = seen.time_ns >= self.limits["warning"] * 1e9
+            yield Finding(
+                self.name,
+                Severity.WARNING if is_warning else Severity.NOTICE,
+                subject,
+                f"{plural(seen.count, 'rebalance')} of {seen.time_ns / 1e9:.1f} s{of_which}",
+                seen,
+                "A member joined again late: it processed records, and did not poll.",
+                "Look who joined last (kafkawire groups); process fewer records between polls, or "
+                "use partition.assignment.strategy=CooperativeStickyAssignor or "
+                "group.protocol=consumer, with which others go on meanwhile.",
+                Confidence.MEDIUM,
+                (Setting("max.poll.records"), Setting("partition.assignment.strategy")),
+                "KIP-429, KIP-848",
+                ("api in (JoinGroup, SyncGroup)",),
             )
 
 

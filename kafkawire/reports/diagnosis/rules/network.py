@@ -114,9 +114,47 @@ class CaptureLoss(Rule):
             f"{seen.bytes:,} bytes ({share:.1%}) are missing in the capture",
             seen,
             "The capturing process was too slow, or packets were cut off (snaplen).",
-            "Capture with a larger buffer (tcpdump -B 65536) and without -s.",
+            "Capture with a larger buffer (tcpdump -B 65536) and whole packets (-s 0).",
             Confidence.HIGH,
             terms=(LOST,),
+        )
+
+
+class DamagedCaptures(Rule):
+    """Files that are not captures up to their ends."""
+
+    name = "damaged-captures"
+    description = (
+        "A file is cut off or damaged: what comes after that place is not read, and not diagnosed."
+    )
+    statuses = frozenset({Status.UNREADABLE})
+    thresholds = (Threshold("places", 1, "places", "anything may be in what was not read"),)
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._seen = Occurrences()
+        self._reason = ""
+
+    def row(self, located: Located) -> None:
+        """Note where a file cannot be read."""
+        self._reason = self._reason or located.row.error
+        self._seen.add(located.row)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the places, if there are any."""
+        if self._seen.count < self.limits["places"]:
+            return
+        more = self._seen.count - 1
+        yield Finding(
+            self.name,
+            Severity.WARNING,
+            Subject(),
+            self._reason + (f" (and {plural(more, 'more such place')})" if more else ""),
+            self._seen,
+            "The file was cut off when it was written or copied, or is damaged.",
+            "Get the whole file: end the capturing process before its file is copied.",
+            Confidence.HIGH,
+            terms=("status == unreadable",),
         )
 
 
