@@ -47,6 +47,10 @@ READ_AT_ONCE: Final = 1 << 20
 READ_BYTES: Final = 4096
 """Bytes of an input that are read at a time, and recognised where there is a file."""
 
+SHORTEST_FRAME: Final = 8
+"""Bytes of a frame at least: its size and a correlation id."""
+SHORTEST_FRAME_DIGITS: Final = 2 * SHORTEST_FRAME
+
 _SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes in hex text."""
 
@@ -260,6 +264,22 @@ def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
 def is_stream(path: Path) -> bool:
     """Return whether a path can be read only once, such as the shell's `<(...)`."""
     return path.is_fifo() or path.is_char_device()
+
+
+def with_joined_hex(given: list[str]) -> list[str]:
+    """Join hex text whose bytes came as arguments of their own: `00 00 00 24 ...`.
+
+    Each is shorter than the shortest frame, so that they are not frames.
+    """
+    pieces = len(given) > 1 and all(
+        len(each) < SHORTEST_FRAME_DIGITS and is_hex_argument(each) for each in given
+    )
+    return [" ".join(given)] if pieces else given
+
+
+def looks_like_frame(data: bytes) -> bool:
+    """Return whether data begins with its own size, as a whole frame does."""
+    return len(data) >= SHORTEST_FRAME and int.from_bytes(data[:4], "big") == len(data) - 4
 
 
 def is_hex_argument(text: str) -> bool:

@@ -170,6 +170,14 @@ def test_hex_text_as_an_argument_or_from_stdin(form: str) -> None:
     assert rows("-", stdin=text.encode())[0]["client_id"] == "me"
 
 
+@pytest.mark.parametrize("digits", [2, 4])
+def test_hex_text_as_an_argument_for_each_byte(digits: int) -> None:
+    text = (frame() + frame()).hex()
+    pieces = [text[at : at + digits] for at in range(0, len(text), digits)]
+    assert [row["body"]["groupId"] for row in rows(*pieces)] == ["g", "g"]
+    assert len(rows(frame().hex(), frame().hex())) == 2
+
+
 def test_a_bare_body_is_decoded_by_api_and_version(tmp_path: Path) -> None:
     body = kafkawire.from_json("MetadataResponse", 9, {"controllerId": 3}).encode(9)
     path = tmp_path / "body.bin"

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from kafkawire import encode_frame, from_json
 from kafkawire_cli.main import app
+from tests.conftest import FIXTURES
 
 BODY = "0261026200"
 FRAME = encode_frame(from_json("HeartbeatRequest", 4, {"groupId": "g", "memberId": "m"}), 4, 7)
@@ -127,6 +128,7 @@ def test_json_contains_the_error() -> None:
     assert "not_decoded" not in made
 
 
+CAPTURE = FIXTURES / "captures" / "kcat-kf.pcap"
 USAGE = [
     (["--api", "18", "--version", "3", "02 6g"], "invalid hex digit 'g' at character 5"),
     (["--api", "18", "--version", "3", "026"], "odd number of hex digits (3)"),
@@ -135,6 +137,8 @@ USAGE = [
     (["--api", "Fetch", "00"], "FetchRequest has versions 0-18"),
     (["--api", "Fetch", "--version", "99", "00"], "unsupported version 99"),
     (["--version", "3", "00"], "Missing --api: required without --frame"),
+    (["0000000b00120000000000010001", "63"], "Missing --frame: the 15 bytes"),
+    ([str(CAPTURE)], "Missing --packet or --exchange"),
     (
         ["--frame", "--direction", "response", "00"],
         "Missing --api: required with --direction response",

@@ -15,7 +15,7 @@ from kafkawire.display import plural
 from ... import pipes
 from ...input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
 from ...input.filters import FilterOption, parse_filter
-from ...input.inputs import Format, InputError
+from ...input.inputs import Format, InputError, with_joined_hex
 from ...input.names import complete_api, complete_captured, complete_table
 from ...input.options import (
     ROW_FORMAT,
@@ -182,6 +182,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     usage error.
     """
     pipes.keep_memory()
+    given = with_joined_hex(given)
     view = View(show_secrets, records, redact)
     messages_of = None if package is None else registry(package)
     brokers = known(port, broker, keylog, package, tunnel)

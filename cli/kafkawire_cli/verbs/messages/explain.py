@@ -145,6 +145,11 @@ def explain(  # noqa: PLR0913 - options of the verb
             param_hint="--port, --broker, --keylog, --tunnel",
         )
     data = parse_hex(read_input(hexadecimal))
+    if api is None and not frame and inputs.looks_like_frame(data):
+        raise inputs.MissingOption(
+            f"the {len(data)} bytes begin with their size, as a whole frame does",
+            param_hint="--frame",
+        )
     if frame:
         request = request_of(api, version, direction, messages)
         explanation = messages.explain_frame(data, request, secrets=show_secrets)
@@ -288,6 +293,12 @@ def read_input(arguments: list[str]) -> str:
                 f"{path} is not hex text (try: xxd -p {path} | kafkawire explain ... -)",
                 param_hint="HEX",
             ) from None
+    name = arguments[0]
+    if len(arguments) == 1 and not inputs.is_hex(os.fsencode(name)) and Path(name).is_file():
+        raise inputs.MissingOption(
+            f"{name} is a file: which packet of a capture? (@{name} reads hex text)",
+            param_hint="--packet or --exchange",
+        )
     return " ".join(arguments)
 
 
