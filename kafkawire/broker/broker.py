@@ -14,35 +14,32 @@ from ..protocol import ErrorCode
 from .apis import SupportedApis
 from .configs import Settings
 from .context import Context, Endpoint
+from .fetch_sessions import Sessions
 from .forwarding import ForwardingManager
 from .groups.coordinators import Coordinators
-from .interfaces import (
-    ProducerIdManager,
-    Replicas,
-    TransactionApis,
-)
+from .machines import Machines
 from .metadata_cache import MetadataCache, TopicsMetadata
 from .network.request_channel import RequestChannel
+from .quotas.throttling import Throttling
 from .topic_creation import TopicCreation
-from .topics import NO_LEADER, OFFSETS_TOPIC
+from .topic_rules import TopicRules
+from .topics import OFFSETS_TOPIC
+from .transactions import Transactions
 
 if TYPE_CHECKING:
     from ..metadata import MetadataImage
     from .control_state import ControlState
     from .groups.coordinator import Coordinator
 
-E = ErrorCode
-
 
 @dataclass(slots=True)
 class Broker:
     """One node: the context of the handlers of its requests.
 
-    apis: what its listener supports. endpoint: its own. controller: the way to the active one.
-    groups: the coordinators of the groups of this broker, and in memory also those of the others.
-    listeners: its own by their names, where these are not the one that follows from the settings.
-    control: the epochs that it knows of controllers in
-    ZooKeeper, if the cluster has these.
+    apis: what its listener supports. endpoint: its own. sessions: of Fetch. rules: of records that
+    clients produce. controller: the way to the active one. listeners: its own by their names, where
+    these are not the one that follows from the settings. control: the epochs that it knows of
+    controllers in ZooKeeper, if the cluster has these.
     """
 
     apis: SupportedApis
@@ -50,13 +47,15 @@ class Broker:
     channel: RequestChannel
     endpoint: Endpoint
     metadata: MetadataCache
-    replicas: Replicas
+    machines: Machines
+    throttling: Throttling
+    sessions: Sessions
+    rules: TopicRules
     controller: ForwardingManager
     topic_creation: TopicCreation
-    producer_ids: ProducerIdManager
     groups: Coordinators
+    transactions: Transactions
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
-    transactions: TransactionApis | None = None
     control: ControlState | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
@@ -83,17 +82,7 @@ class Broker:
 
     def coordinator(self, group_id: str) -> Coordinator | ErrorCode:
         """Return the coordinator of a group, if this broker is its coordinator."""
-        if group_id == "":
-            return E.INVALID_GROUP_ID
-        topic = self.topics.get(OFFSETS_TOPIC)
-        if topic is None:
-            return E.COORDINATOR_NOT_AVAILABLE
-        partition = topic.partitions[self.groups.partition_of(group_id)]
-        if partition.leader_id == NO_LEADER:
-            return E.COORDINATOR_NOT_AVAILABLE
-        if partition.leader_id != self.node_id:
-            return E.NOT_COORDINATOR
-        return self.groups.of(partition.index)
+        return self.groups.coordinator(group_id)
 
     def coordinators(self) -> list[Coordinator] | ErrorCode:
         """Return the coordinators on this broker, or an error while one of them is loading."""

@@ -304,4 +304,4 @@ class RequestHandler:
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._broker_of(connection).replicas.forget(request)
+            self._broker_of(connection).machines.forget(connection.id)

@@ -20,6 +20,7 @@ from typing import Final, Protocol, TypeVar
 from ..messages.api_key import ApiKey
 from ..primitives import Message
 from ..protocol.error_code import ErrorCode
+from ..protocol.error_code import error_of as error_of
 from .cluster import Broker
 
 # Destinations.
@@ -238,17 +239,6 @@ Outcome = ResponseReceived | NoResponse | Sent
 """How a request ends, for its owner alone."""
 OwnerEvent = Outcome | MetadataChanged | ClusterFailed
 """What every owner must handle; the network emits it."""
-
-
-def error_of(code: int) -> ErrorCode:
-    """Convert an error code of a response.
-
-    A code that this build does not know is UNKNOWN_SERVER_ERROR, as in Java's client.
-    """
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 Event_contra = TypeVar("Event_contra", contravariant=True)

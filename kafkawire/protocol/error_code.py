@@ -225,3 +225,14 @@ INVALID_METADATA: Final = frozenset(
         ErrorCode.INCONSISTENT_TOPIC_ID,
     }
 )
+
+
+def error_of(code: int) -> ErrorCode:
+    """Convert an error code of a response.
+
+    A code that this build does not know is UNKNOWN_SERVER_ERROR, as in Java's client.
+    """
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR

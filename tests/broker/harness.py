@@ -60,7 +60,6 @@ from kafkawire.metadata import MetadataImage, TopicIdPartition
 from kafkawire.node.composition import InMemory
 from kafkawire.node.front.front import NodeFront
 from kafkawire.node.front.options import FrontOptions
-from kafkawire.node.front.replicas import NodeReplicas
 from kafkawire.node.lifecycle import BrokerState
 from kafkawire.node.local_cluster import (
     ClusterEvent,
@@ -242,12 +241,6 @@ class Harness:
     def server(self, node_id: int = 1) -> SocketServer:
         """Return the connections of a node's clients."""
         return self.front(node_id).broker.server
-
-    def replicas(self, node_id: int = 1) -> NodeReplicas:
-        """Return the replicas of a node, as its request handlers use them."""
-        replicas = self.broker(node_id).replicas
-        assert isinstance(replicas, NodeReplicas)
-        return replicas
 
     def groups(self, node_id: int = 1) -> Coordinators:
         """Return the group coordinators of a node."""

@@ -235,7 +235,7 @@ def test_a_fetch_session_has_only_so_many_partitions() -> None:
     assert whole(client, 3, session_id=session, epoch=1).error_code == E.NONE
     grown = whole(client, 4, session_id=session, epoch=2)
     assert grown.error_code == E.FETCH_SESSION_ID_NOT_FOUND
-    assert len(harness.replicas().sessions) == 0
+    assert len(harness.broker().sessions) == 0
 
 
 def test_a_response_is_no_larger_than_the_broker_lets_it_be() -> None:

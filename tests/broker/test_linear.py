@@ -305,7 +305,7 @@ def test_nothing_is_remembered_of_deleted_topics() -> None:
         produce(client, batch(b"a"), topic=f"t{at}")
         harness.delete_topics(f"t{at}")
     assert harness.image.indexes.count == 0
-    assert not harness.replicas()._rules
+    assert not harness.broker().rules
 
 
 def test_the_work_of_large_requests_is_linear() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkawire.broker.handlers import produce as produce_handler
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.produce_request import (
@@ -20,7 +21,6 @@ from kafkawire.messages.produce_request import (
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.node.controller_channel import ControllerChannel
 from kafkawire.node.controller_server import ControllerServer
-from kafkawire.node.front.replicas import NodeReplicas
 from kafkawire.node.lifecycle import BrokerLifecycleManager
 from kafkawire.node.raft_manager import RaftManager
 from kafkawire.protocol import ErrorCode
@@ -134,24 +134,24 @@ def test_a_produced_batch_is_copied_once(monkeypatch: pytest.MonkeyPatch) -> Non
     """Beside the request, there is one copy of a batch: with its offsets, for the disk."""
     harness = NodeHarness(topics={"t": 1})
     data = batch(LARGE // 1000, 1000)
-    original, append = MemoryDisk.append, NodeReplicas._append
+    original, append = MemoryDisk.append, produce_handler.append
     peaks: list[int] = []
 
     def not_kept(self: MemoryDisk, path: str, written: bytes) -> None:
         if not path.endswith(".log"):
             original(self, path, written)
 
-    def measured(self: NodeReplicas, *arguments: Any) -> Any:
+    def measured(*arguments: Any) -> Any:
         tracemalloc.start()
         before, _ = tracemalloc.get_traced_memory()
         try:
-            return append(self, *arguments)
+            return append(*arguments)
         finally:
             peaks.append(tracemalloc.get_traced_memory()[1] - before)
             tracemalloc.stop()
 
     monkeypatch.setattr(MemoryDisk, "append", not_kept)
-    monkeypatch.setattr(NodeReplicas, "_append", measured)
+    monkeypatch.setattr(produce_handler, "append", measured)
     produce(harness, data)
     assert len(data) <= peaks[0] < 1.2 * len(data)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire.broker import Disconnected
+from kafkawire.broker.transactions.verification import Then
 from kafkawire.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
 from kafkawire.messages.describe_producers_response import DescribeProducersResponse
 from kafkawire.messages.produce_request import (
@@ -17,7 +18,6 @@ from kafkawire.messages.write_txn_markers_request import (
     WriteTxnMarkersRequest,
 )
 from kafkawire.messages.write_txn_markers_response import WriteTxnMarkersResponse
-from kafkawire.node.front.transactions.verification import Then
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.protocol.log_records import decode_log_record
 from kafkawire.protocol.log_types import InternalLog

@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
+from kafkawire.broker.transactions.verification import Claim, Errors, TransactionVerifier
 from kafkawire.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from kafkawire.node.front.transactions.verification import Claim, Errors, TransactionVerifier
 from kafkawire.protocol import ErrorCode as E
 
 PARTITION = ("t", 0)

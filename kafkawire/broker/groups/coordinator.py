@@ -17,11 +17,11 @@ from ...protocol import ErrorCode
 from ...records import BatchBuilder
 from ..context import Context
 from ..events import GroupDue
-from ..interfaces import CoordinatorLog
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
 from . import offsets
 from .consumer_groups.coordinator import ConsumerGroups
+from .coordinator_log import CoordinatorLog
 from .deferred import DeferredResponses
 from .group import Group
 from .loading import load

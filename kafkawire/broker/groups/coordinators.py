@@ -15,10 +15,11 @@ from ...primitives import Message
 from ...protocol import ErrorCode
 from ..context import Context
 from ..events import GroupDue, OffsetsDue, OffsetsLoaded
-from ..interfaces import CoordinatorLog
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
 from ..request import DELAYED, Outcome, Request
+from ..topics import NO_LEADER
+from .coordinator_log import CoordinatorLog
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -49,15 +50,17 @@ def partition_for(group_id: str, partitions: int) -> int:
 
 
 class Coordinators:
-    """The coordinators by partition: of all brokers of a cluster in memory, or of one node."""
+    """The coordinators of a broker, by partition."""
 
     def __init__(
         self,
+        node_id: int,
         context: Context,
         channel: RequestChannel,
         log: CoordinatorLog,
         metadata: MetadataCache,
     ) -> None:
+        self._node_id = node_id
         self._context = context
         self._metadata = metadata
         self._channel = channel
@@ -89,6 +92,18 @@ class Coordinators:
     def partition_of(self, group_id: str) -> int:
         """Return the partition of a group."""
         return partition_for(group_id, self._log.partition_count)
+
+    def coordinator(self, group_id: str) -> Coordinator | ErrorCode:
+        """Return the coordinator of a group, if this broker is its coordinator."""
+        if group_id == "":
+            return ErrorCode.INVALID_GROUP_ID
+        if not self._log.partition_count:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        index = self.partition_of(group_id)
+        leader = self._log.leader(index)
+        if leader == NO_LEADER:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return self.of(index) if leader == self._node_id else ErrorCode.NOT_COORDINATOR
 
     def of(self, index: int) -> Coordinator | ErrorCode:
         """Return a partition's coordinator, or an error while it is loading, or lost."""

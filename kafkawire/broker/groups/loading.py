@@ -19,9 +19,9 @@ from ...protocol.log_records import decode_log_record
 from ...protocol.log_types import InternalLog
 from ...records import Batch, ControlType, control_record
 from ..context import Context
-from ..interfaces import CoordinatorLog
 from . import offsets
 from .consumer_groups.coordinator import ConsumerGroups
+from .coordinator_log import CoordinatorLog
 from .group import Group
 from .offsets import Committed, TopicPartition
 from .pending_offsets import PendingOffsets

@@ -25,20 +25,154 @@ v18  request +high_watermark
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 from ...messages.fetch_request import FetchRequest
-from ...messages.fetch_response import FetchableTopicResponse, FetchResponse, PartitionData
+from ...messages.fetch_response import (
+    FetchableTopicResponse,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
 from ...protocol import ErrorCode
+from ...replication.fetch_params import READ_COMMITTED, fetch_of, session_fetch
+from ...replication.fetching import MOVED
 from ..broker import Broker
+from ..fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
 from ..fetched import Fetched
+from ..forwarding import AsItIs
+from ..log.conversion import AS_STORED_FROM, convert
+from ..metadata_cache import MetadataCache
 from ..network.connection import Connection
+from ..quotas.throttling import Throttling
 from ..request import Outcome, Request
+
+E = ErrorCode
+CURRENT_LEADER_FROM: Final = 16
+JOINED_BYTES: Final = 1 << 14
+"""Records of a partition up to this size are joined: a copy costs less than a write of its own."""
 
 
 def handle(
     broker: Broker, request: Request, body: FetchRequest, _connection: Connection, now: float
 ) -> FetchResponse | Fetched | Outcome:
-    """Read records, or delay the response until there are enough."""
-    return broker.replicas.fetch(request, body, now)
+    """Read records, or delay the response; a consumer has a session, a follower has none."""
+    version = request.version
+    if request.is_from_follower:
+        return broker.machines.respond(
+            request,
+            lambda replicas, token: replicas.fetches.fetch(
+                token, fetch_of(replicas.replicas, version, body), now
+            ),
+            AsItIs[FetchResponse](),
+            now,
+        )
+    context = broker.sessions.resolve(body, version, now)
+    if isinstance(context, ErrorCode):
+        return FetchResponse(error_code=context)
+    quota = broker.throttling.most_fetched(request)
+    read_committed = body.isolation_level == READ_COMMITTED
+    return broker.machines.respond(
+        request,
+        lambda replicas, token: replicas.fetches.fetch(
+            token, session_fetch(replicas.replicas, version, body, context.targets, quota), now
+        ),
+        FetchPlan(request, broker.metadata, context, read_committed, quota, broker.throttling),
+        now,
+    )
+
+
+@dataclass(slots=True)
+class FetchPlan:
+    """A Fetch of a consumer, with its session.
+
+    read_committed: its isolation level. quota: how many bytes its client may fetch; None for any.
+    """
+
+    request: Request
+    metadata: MetadataCache
+    context: FetchContext
+    read_committed: bool
+    quota: int | None
+    throttling: Throttling
+
+    def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
+        """Leave out what did not change in the session; do not copy large records.
+
+        A client that exceeds its quota gets nothing, and its session stays as it is.
+        """
+        session = self.context.session
+        body.session_id = NO_SESSION if session is None else session.id
+        if self.quota is not None:
+            throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
+            if throttle_ms:
+                return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)
+        if session is not None:
+            self._leave_out_unchanged(body)
+        if self.request.version < AS_STORED_FROM:
+            self._convert(body)
+        batches: dict[int, list[bytes]] = {}
+        leaders: dict[int, NodeEndpoint] = {}
+        for topic in body.responses:
+            for data in topic.partitions:
+                if not self.read_committed:
+                    data.aborted_transactions = None
+                if data.error_code:
+                    self._adapt(data, topic.topic_id, leaders)
+                records = data.records or b""
+                if len(records) > JOINED_BYTES:
+                    data.records, batches[id(data)] = b"", [records]
+        body.node_endpoints = list(leaders.values())
+        return Fetched(body, batches) if batches else body
+
+    def _convert(self, body: FetchResponse) -> None:
+        """Convert the records for clients of old versions."""
+        targets = {each.key: each for each in self.context.targets}
+        for topic in body.responses:
+            for data in topic.partitions:
+                target = targets[topic.topic, topic.topic_id, data.partition_index]
+                convert(data, target.requested, self.request.version)
+
+    def _leave_out_unchanged(self, body: FetchResponse) -> None:
+        context = self.context
+        targets = {each.key: each for each in context.targets}
+        topics: list[FetchableTopicResponse] = []
+        for topic in body.responses:
+            topic.partitions = [
+                data
+                for data in topic.partitions
+                if context.includes(
+                    targets[topic.topic, topic.topic_id, data.partition_index],
+                    data,
+                    bool(data.records),
+                )
+            ]
+            if topic.partitions:
+                topics.append(topic)
+        body.responses = topics
+
+    def _adapt(
+        self, data: PartitionData, topic_id: bytes, leaders: dict[int, NodeEndpoint]
+    ) -> None:
+        version = self.request.version
+        topic = self.metadata.topics.by_id(topic_id)
+        if version >= TOPIC_IDS_FROM and topic is None:
+            data.error_code = E.UNKNOWN_TOPIC_ID
+        if data.error_code not in MOVED or version < CURRENT_LEADER_FROM:
+            data.current_leader = LeaderIdAndEpoch()
+            return
+        partition = None if topic is None else topic.partition(data.partition_index)
+        if partition is None:
+            return
+        data.current_leader = LeaderIdAndEpoch(
+            leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+        )
+        endpoint = self.metadata.endpoint(partition.leader_id)
+        if endpoint is not None:
+            node_id, host, port, rack = endpoint
+            leaders[node_id] = NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
 
 
 def error_response(body: FetchRequest, error: ErrorCode) -> FetchResponse:

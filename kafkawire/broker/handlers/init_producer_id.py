@@ -35,7 +35,7 @@ def handle(
     longest = broker.settings.number("transaction.max.timeout.ms")
     if body.transactional_id is not None and not 0 < body.transaction_timeout_ms <= longest:
         return error_response(body, E.INVALID_TRANSACTION_TIMEOUT)
-    return broker.producer_ids.initialise(request, body, now)
+    return broker.transactions.apis.initialise(request, body, now)
 
 
 def error_response(_body: InitProducerIdRequest, error: ErrorCode) -> InitProducerIdResponse:

@@ -16,6 +16,9 @@ v11  no new fields │ timestamp -6
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from ...messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
@@ -54,7 +57,44 @@ def handle(
     broker: Broker, request: Request, body: ListOffsetsRequest, _connection: Connection, now: float
 ) -> ListOffsetsResponse | Outcome:
     """Look up each partition's offset."""
-    return broker.replicas.list_offsets(request, body, now)
+    times = Counter(
+        (topic.name, each.partition_index) for topic in body.topics for each in topic.partitions
+    )
+    refused = {}
+    for at, topic in enumerate(body.topics):
+        for position, each in enumerate(topic.partitions):
+            index = each.partition_index
+            error = lookup_error(each, request.version, times[topic.name, index])
+            if error is not None:
+                refused[at, position] = offset_failed(index, error)
+    old_style = request.version <= OLD_STYLE_TO
+    return broker.machines.respond(
+        request,
+        lambda replicas, _token: (
+            replicas.offsets.list_old_style(body)
+            if old_style
+            else replicas.offsets.list_offsets(body)
+        ),
+        OffsetsPlan(request.version, refused),
+        now,
+    )
+
+
+@dataclass(slots=True)
+class OffsetsPlan:
+    """A ListOffsets. refused: (position of a topic, of its partition) -> the response."""
+
+    version: int
+    refused: dict[tuple[int, int], ListOffsetsPartitionResponse]
+
+    def response(self, body: ListOffsetsResponse, _now: float) -> ListOffsetsResponse:
+        """Replace the responses of partitions that were requested in a wrong way."""
+        if self.version < EPOCH_FROM:
+            for each in chain.from_iterable(topic.partitions for topic in body.topics):
+                each.leader_epoch = NO_EPOCH
+        for (topic, partition), response in self.refused.items():
+            body.topics[topic].partitions[partition] = response
+        return body
 
 
 def error_response(body: ListOffsetsRequest, error: ErrorCode) -> ListOffsetsResponse:

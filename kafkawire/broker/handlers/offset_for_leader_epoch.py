@@ -17,6 +17,7 @@ from ...messages.offset_for_leader_epoch_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..forwarding import AsItIs
 from ..network.connection import Connection
 from ..request import Outcome, Request
 
@@ -29,7 +30,12 @@ def handle(
     now: float,
 ) -> OffsetForLeaderEpochResponse | Outcome:
     """Return end offsets of epochs, so that a client can detect log truncation."""
-    return broker.replicas.offsets_for_leader_epoch(request, body, now)
+    return broker.machines.respond(
+        request,
+        lambda replicas, _token: replicas.offsets.for_leader_epoch(body),
+        AsItIs[OffsetForLeaderEpochResponse](),
+        now,
+    )
 
 
 def error_response(

@@ -1,4 +1,4 @@
-"""The handler of the APIs of transactions, which only nodes have."""
+"""The handler of the APIs of transactions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ def handle(
     broker: Broker, request: Request, _body: Message, _connection: Connection, now: float
 ) -> HandlerResult:
     """Hand a request to the transactions of the node."""
-    assert broker.transactions is not None
-    return broker.transactions.handle(request, now)
+    return broker.transactions.apis.handle(request, now)
 
 
 def error_response(body: Message, error: ErrorCode) -> Message:

@@ -134,6 +134,13 @@ class RequestChannel:
         self.scheduler.resume(connection)
         return connection
 
+    def end(self, reply_to: int, now: float) -> None:
+        """Finish a request without a response, if its client has not disconnected."""
+        request = self.pending.get(reply_to)
+        if request is not None:
+            self.finish(request)
+            self.context.emit(Report(request, None, now - request.at))
+
     def forget(self, connection: Connection) -> Request | None:
         """Drop the request in process of a client that disconnected, and return it."""
         if connection.busy is None:

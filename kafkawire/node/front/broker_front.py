@@ -24,12 +24,19 @@ from ...broker.events import (
     OffsetsLoaded,
     ReplyDue,
 )
+from ...broker.fetch_sessions import Sessions
 from ...broker.forwarding import ForwardingManager
+from ...broker.groups.coordinator_log import CoordinatorLog
 from ...broker.groups.coordinators import Coordinators
+from ...broker.groups.leadership import GroupCoordinators
 from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
 from ...broker.producer_ids import ProducerIds
+from ...broker.quotas.client_quotas import ClientQuotas
+from ...broker.quotas.throttling import Throttling
 from ...broker.topic_creation import TopicCreation
+from ...broker.topic_rules import TopicRules
+from ...broker.transactions import Transactions
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
@@ -37,15 +44,9 @@ from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
 from ..config import NodeConfig
 from .apis import is_between_brokers, listener_apis
-from .group_coordinators import GroupCoordinators
 from .listeners import ConnectionDeadline, Listeners
 from .machines import NodeMachines
-from .offsets_log import NodeOffsetsLog
 from .options import DEFAULT, FrontOptions
-from .quotas.client_quotas import ClientQuotas
-from .quotas.throttling import Throttling
-from .replicas import NodeReplicas
-from .transactions import Transactions
 
 ALL_BROKERS: Final = ""
 
@@ -82,18 +83,22 @@ class BrokerFront:
         voters = len(config.voters.voters)
         self._creation = TopicCreation(settings, metadata, voters, submit, options.topics)
         self._producer_ids = ProducerIds(node_id, machines.broker_epoch, channel, submit)
-        offsets_log = NodeOffsetsLog(metadata, machines)
-        self._coordinators = Coordinators(context, channel, offsets_log, metadata)
+        offsets_log = CoordinatorLog(metadata, machines)
+        self._coordinators = Coordinators(node_id, context, channel, offsets_log, metadata)
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
         self.transactions = Transactions(
-            node_id, context, metadata, machines, self._producer_ids, self._coordinators
-        )
-        self._replicas = NodeReplicas(
-            listeners,
+            node_id,
             metadata,
             machines,
-            self.transactions.produced,
-            self.throttling,
+            self._producer_ids,
+            self._coordinators,
+            channel,
+            self._creation,
+        )
+        sessions = Sessions(
+            settings.number("max.incremental.fetch.session.cache.slots"),
+            context.new_uuid,
+            context.bounds.session_partitions,
         )
         self.broker = Broker(
             listener_apis(config, main),
@@ -101,15 +106,16 @@ class BrokerFront:
             channel,
             endpoint,
             metadata,
-            self._replicas,
+            machines,
+            self.throttling,
+            sessions,
+            TopicRules(settings, metadata.topics),
             CheckedForwarding(settings, node_id, submit),
             self._creation,
-            self.transactions.apis,
             self._coordinators,
+            self.transactions,
             listeners.endpoints,
-            self.transactions.apis,
         )
-        self.transactions.apis.broker = self.broker
 
     @property
     def server(self) -> SocketServer:
@@ -139,7 +145,6 @@ class BrokerFront:
             apis=listener_apis(self._config, listener, control is not None),
             endpoint=self._listeners.endpoints[listener],
             metadata=shown,
-            replicas=self._replicas.showing(shown),
             control=control,
         )
 
@@ -152,7 +157,7 @@ class BrokerFront:
         if delta.configs:
             self._apply_configs(image)
         if delta.configs or delta.deleted_topics:
-            self._replicas.configs_changed()
+            self.broker.rules.clear()
         if delta.quotas:
             self.throttling.quotas.publish(image.quotas)
         self.groups.published(delta, now)

@@ -274,7 +274,7 @@ class NodeFront:
             return  # the client has disconnected
         listeners = self._listeners[name]
         if effect.body is None or submitted.plan is None:
-            listeners.finish(request.reply_to, now)
+            listeners.channel.end(request.reply_to, now)
             return
         try:
             response = submitted.plan.response(effect.body, now)

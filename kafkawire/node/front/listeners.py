@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ...broker import Effect, Endpoint
 from ...broker.broker import Broker
 from ...broker.context import Context
-from ...broker.effects import Report
 from ...broker.events import (
     Connected,
     Disconnected,
@@ -109,13 +108,6 @@ class Listeners:
     def _disconnected(self, event: Disconnected, _now: float) -> None:
         assert self._request_handler is not None
         self.server.disconnected(event, self._request_handler.forget)
-
-    def finish(self, reply_to: int, now: float) -> None:
-        """Finish a request without a response."""
-        request = self.channel.pending.get(reply_to)
-        if request is not None:
-            self.channel.finish(request)
-            self.context.emit(Report(request, None, now - request.at))
 
     def metadata_changed(self, now: float) -> None:
         """Go on with the requests that wait for a change of the metadata."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
 from kafkawire import ErrorCode
@@ -13,7 +11,6 @@ from kafkawire.messages.offset_commit_response import OffsetCommitResponse
 from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
 from kafkawire.messages.sync_group_response import SyncGroupResponse
-from kafkawire.records import BatchBuilder
 from tests.broker.consumer import (
     AT_ONCE,
     GROUP,
@@ -34,32 +31,23 @@ FETCHED = OffsetFetchRequest(
 
 
 class LaggingLog:
-    """A `CoordinatorLog` of a node whose high watermark moves when a test says so."""
+    """Lets the high watermark of a node's `CoordinatorLog` move when a test says so."""
 
     def __init__(self, harness: Harness, node_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.harness = harness
         self.node_id = node_id
         self.groups = harness.groups(node_id)
-        self.log = self.groups._log
+        log = self.groups._log
+        self._watermark = log.committed
         self._committed = self.groups.committed
         monkeypatch.setattr(self.groups, "committed", self._advance)
         self.lags = False
         self.high_watermark = 0
-        self.groups._log = self
+        monkeypatch.setattr(log, "committed", self.committed)
         self.index = self.groups.partition_of(GROUP)
 
-    @property
-    def partition_count(self) -> int:
-        return self.log.partition_count
-
-    def append(self, index: int, builder: BatchBuilder, now: float) -> int:
-        return self.log.append(index, builder, now)
-
     def committed(self, index: int) -> int:
-        return self.high_watermark if self.lags else self.log.committed(index)
-
-    def batches(self, index: int) -> Iterable[bytes]:
-        return self.log.batches(index)
+        return self.high_watermark if self.lags else self._watermark(index)
 
     def _advance(self, index: int, offset: int, now: float) -> None:
         """Follow the high watermark of the replica, unless this one lags."""
@@ -68,7 +56,7 @@ class LaggingLog:
 
     def stop(self) -> None:
         """Commit nothing from now on."""
-        self.high_watermark, self.lags = self.log.committed(self.index), True
+        self.high_watermark, self.lags = self._watermark(self.index), True
 
     def commit(self, records: int) -> None:
         """Commit the next records."""

@@ -6,12 +6,13 @@ what it has appended since.
 
 from __future__ import annotations
 
-from ...broker.groups.coordinators import Coordinators
-from ...broker.metadata_cache import MetadataCache
-from ...broker.topics import OFFSETS_TOPIC
 from ...metadata import MetadataDelta, TopicIdPartition
 from ...protocol import ErrorCode
-from .offsets_log import Machines, NodeOffsetsLog
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..topics import OFFSETS_TOPIC
+from .coordinator_log import CoordinatorLog
+from .coordinators import Coordinators
 
 E = ErrorCode
 
@@ -22,7 +23,7 @@ class GroupCoordinators:
     def __init__(
         self,
         groups: Coordinators,
-        log: NodeOffsetsLog,
+        log: CoordinatorLog,
         metadata: MetadataCache,
         machines: Machines,
     ) -> None:

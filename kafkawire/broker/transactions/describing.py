@@ -5,25 +5,25 @@ Law: they show what is committed, and change nothing.
 
 from __future__ import annotations
 
-from ....broker.metadata_cache import MetadataCache
-from ....messages.describe_producers_request import DescribeProducersRequest
-from ....messages.describe_producers_response import (
+from ...messages.describe_producers_request import DescribeProducersRequest
+from ...messages.describe_producers_response import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
     TopicResponse,
 )
-from ....messages.describe_transactions_request import DescribeTransactionsRequest
-from ....messages.describe_transactions_response import DescribeTransactionsResponse, TopicData
-from ....messages.describe_transactions_response import TransactionState as Described
-from ....messages.list_transactions_request import ListTransactionsRequest
-from ....messages.list_transactions_response import ListTransactionsResponse
-from ....messages.list_transactions_response import TransactionState as Listed
-from ....metadata import TopicIdPartition
-from ....protocol import ErrorCode
-from ....storage.producer_entry import ProducerStateEntry
-from ....transactions import Transaction, TransactionState
-from ..machines import NodeMachines
+from ...messages.describe_transactions_request import DescribeTransactionsRequest
+from ...messages.describe_transactions_response import DescribeTransactionsResponse, TopicData
+from ...messages.describe_transactions_response import TransactionState as Described
+from ...messages.list_transactions_request import ListTransactionsRequest
+from ...messages.list_transactions_response import ListTransactionsResponse
+from ...messages.list_transactions_response import TransactionState as Listed
+from ...metadata import TopicIdPartition
+from ...protocol import ErrorCode
+from ...storage.producer_entry import ProducerStateEntry
+from ...transactions import Transaction, TransactionState
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
 from .coordinators import TransactionCoordinators
 
 E = ErrorCode
@@ -92,7 +92,7 @@ def _described(coordinators: TransactionCoordinators, transactional_id: str) -> 
 
 
 def describe_producers(
-    machines: NodeMachines, metadata: MetadataCache, body: DescribeProducersRequest
+    machines: Machines, metadata: MetadataCache, body: DescribeProducersRequest
 ) -> DescribeProducersResponse:
     """Describe the producers of partitions that this node leads."""
     return DescribeProducersResponse(
@@ -110,7 +110,7 @@ def describe_producers(
 
 
 def _partition(
-    machines: NodeMachines, metadata: MetadataCache, name: str, index: int
+    machines: Machines, metadata: MetadataCache, name: str, index: int
 ) -> PartitionResponse:
     topic = metadata.topics.get(name)
     if topic is None or topic.partition(index) is None:

@@ -10,23 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ....broker.groups.coordinators import Coordinators
-from ....broker.metadata_cache import MetadataCache
-from ....broker.topics import OFFSETS_TOPIC
-from ....messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
-from ....messages.write_txn_markers_response import (
+from ...messages.write_txn_markers_request import WritableTxnMarker, WriteTxnMarkersRequest
+from ...messages.write_txn_markers_response import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
     WritableTxnMarkerTopicResult,
     WriteTxnMarkersResponse,
 )
-from ....metadata import TopicIdPartition
-from ....primitives import Message
-from ....protocol import ErrorCode
-from ....records.builder import end_txn_batch
-from ....replication import AppendCompleted
-from ....transactions import TopicPartition, TransactionMarkers
-from ..machines import NodeMachines
+from ...metadata import TopicIdPartition
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ...records.builder import end_txn_batch
+from ...replication import AppendCompleted
+from ...transactions import TopicPartition, TransactionMarkers
+from ..groups.coordinators import Coordinators
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..topics import OFFSETS_TOPIC
 
 E = ErrorCode
 VERSION: Final = 2
@@ -51,7 +51,7 @@ class NodeMarkers:
         self,
         node_id: int,
         metadata: MetadataCache,
-        machines: NodeMachines,
+        machines: Machines,
         groups: Coordinators,
         wall_ms: Callable[[float], int],
         on_append: MarkerAppended,

@@ -10,17 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ....broker.topics import NO_LEADER
-from ....client.requests import error_of
-from ....messages.add_partitions_to_txn_request import (
+from ...messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from ....messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
-from ....primitives import Message
-from ....protocol import ErrorCode
-from ....transactions import (
+from ...messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ...protocol.error_code import error_of
+from ...transactions import (
     EPOCH_BUMPED,
     AddPartitions,
     Request,
@@ -28,7 +27,8 @@ from ....transactions import (
     TopicPartition,
     VerifyPartitions,
 )
-from ..machines import NodeMachines
+from ..machines import Machines
+from ..topics import NO_LEADER
 from .coordinators import TransactionCoordinators
 
 E = ErrorCode
@@ -89,7 +89,7 @@ class Verification:
 class TransactionVerifier:
     """The verifications of a node."""
 
-    def __init__(self, node_id: int, machines: NodeMachines) -> None:
+    def __init__(self, node_id: int, machines: Machines) -> None:
         self._node_id = node_id
         self._machines = machines
         self._in_progress: dict[int, Verification] = {}

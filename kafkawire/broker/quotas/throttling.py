@@ -6,10 +6,10 @@ while its client is throttled. Followers have no quotas here.
 
 from __future__ import annotations
 
-from ....broker.network.request_channel import RequestChannel
-from ....broker.request import Request
-from ....messages.fetch_response import FetchableTopicResponse, FetchResponse
-from ....protocol import encode_frame
+from ...messages.fetch_response import FetchableTopicResponse, FetchResponse
+from ...protocol import encode_frame
+from ..network.request_channel import RequestChannel
+from ..request import Request
 from .client_quotas import FETCH, PRODUCE, ClientQuotas
 
 

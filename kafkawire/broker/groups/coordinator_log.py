@@ -1,4 +1,4 @@
-"""The partitions of a coordinator topic that a node leads, for their coordinators.
+"""The partitions of a coordinator topic that a broker leads, for their coordinators.
 
 Law: what is appended is committed when the high watermark has passed it. An append that fails makes
 the coordinator load the partition again: it knows what is in the log, and nothing else.
@@ -7,33 +7,22 @@ the coordinator load the partition again: it knows what is in the log, and nothi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
-from ...broker.metadata_cache import MetadataCache
-from ...broker.topics import OFFSETS_TOPIC
 from ...metadata import TopicIdPartition
 from ...records import BatchBuilder, RecordBatches
-from ...replication import AppendResult, LogOffline, Partition
+from ...replication import LogOffline, Partition
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..topics import NO_LEADER, OFFSETS_TOPIC
 
 READ_BYTES: Final = 1 << 20
 NEVER: Final = 2**63 - 1
 """The offset after an append that failed: it is never committed."""
 
 
-class Machines(Protocol):
-    """What a coordinator needs of the machines of its node."""
-
-    def replica(self, key: TopicIdPartition, /) -> Partition | None:
-        """Return a replica of this node."""
-
-    def append(
-        self, key: TopicIdPartition, batch: bytes, now: float, /
-    ) -> tuple[int, AppendResult | None]:
-        """Append as the leader; return a token, and the result if it is known at once."""
-
-
-class NodeOffsetsLog:
-    """`CoordinatorLog` of a node.
+class CoordinatorLog:
+    """The partitions of one topic.
 
     topic: `__consumer_offsets`, or `__transaction_state`. failed: partitions of which an append has
     failed. lost: those that could not be read to the end, as a log directory has failed.
@@ -53,6 +42,11 @@ class NodeOffsetsLog:
         """The number of partitions; 0 before the topic is created."""
         topic = self._metadata.topics.get(self.topic)
         return 0 if topic is None else len(topic.partitions)
+
+    def leader(self, index: int) -> int:
+        """Return the broker that leads a partition; NO_LEADER for none."""
+        partition = self._metadata.topics.partition(self.topic, index)
+        return NO_LEADER if partition is None else partition.leader_id
 
     def append(self, index: int, builder: BatchBuilder, now: float) -> int:
         """Append records to a partition; return the offset after them."""

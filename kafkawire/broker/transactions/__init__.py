@@ -8,15 +8,17 @@ Law: what a response promises is committed: a coordinator's record, a marker, a 
 
 from __future__ import annotations
 
-from ....broker.context import Context
-from ....broker.groups.coordinators import Coordinators
-from ....broker.metadata_cache import MetadataCache
-from ....broker.producer_ids import ProducerIds
-from ....metadata import TopicIdPartition
-from ....primitives import Message
-from ....transactions import TransactionConfig
-from ..machines import NodeMachines
-from .apis import NodeTransactions
+from ...metadata import TopicIdPartition
+from ...primitives import Message
+from ...transactions import TransactionConfig
+from ..context import Context
+from ..groups.coordinators import Coordinators
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..network.request_channel import RequestChannel
+from ..producer_ids import ProducerIds
+from ..topic_creation import TopicCreation
+from .apis import TransactionRequests
 from .coordinators import TransactionCoordinators
 from .markers import NodeMarkers
 from .offsets import TransactionalOffsets
@@ -32,26 +34,36 @@ class Transactions:
     def __init__(
         self,
         node_id: int,
-        context: Context,
         metadata: MetadataCache,
-        machines: NodeMachines,
+        machines: Machines,
         producer_ids: ProducerIds,
         groups: Coordinators,
+        channel: RequestChannel,
+        creation: TopicCreation,
     ) -> None:
         self._metadata = metadata
         self._verifier = TransactionVerifier(node_id, machines)
         self.markers = NodeMarkers(
-            node_id, metadata, machines, groups, context.wall_ms, self._marker_appended
+            node_id, metadata, machines, groups, channel.context.wall_ms, self._marker_appended
         )
         self.coordinators = TransactionCoordinators(
-            node_id, metadata, machines, config_of(context), producer_ids, self.markers
+            node_id, metadata, machines, config_of(channel.context), producer_ids, self.markers
         )
-        offsets = TransactionalOffsets(machines, self.coordinators, self._verifier)
-        self.apis = NodeTransactions(
-            self.coordinators, self.markers, offsets, producer_ids, machines, metadata
+        offsets = TransactionalOffsets(
+            channel, metadata, groups, machines, self.coordinators, self._verifier
+        )
+        self.apis = TransactionRequests(
+            channel,
+            creation,
+            self.coordinators,
+            self.markers,
+            offsets,
+            producer_ids,
+            machines,
+            metadata,
         )
         self.produced = ProduceVerification(
-            context.settings, metadata, machines, self.coordinators, self._verifier
+            channel.context.settings, metadata, machines, self.coordinators, self._verifier
         )
 
     def arrived(self, token: int, body: Message | None, now: float) -> None:

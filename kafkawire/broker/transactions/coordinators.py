@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from ....broker.deadlines import Deadlines
-from ....broker.groups.coordinators import partition_for
-from ....broker.metadata_cache import MetadataCache
-from ....broker.producer_ids import ProducerIds
-from ....broker.topics import NO_LEADER, TRANSACTIONS_TOPIC
-from ....metadata import MetadataDelta, TopicIdPartition
-from ....protocol import ErrorCode
-from ....transactions import (
+from ...metadata import MetadataDelta, TopicIdPartition
+from ...protocol import ErrorCode
+from ...transactions import (
     NONE,
     Effect,
     ProducerIdNeeded,
@@ -26,8 +21,13 @@ from ....transactions import (
     TransactionCoordinator,
     WriteMarkers,
 )
-from ..machines import NodeMachines
-from ..offsets_log import NodeOffsetsLog
+from ..deadlines import Deadlines
+from ..groups.coordinator_log import CoordinatorLog
+from ..groups.coordinators import partition_for
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..producer_ids import ProducerIds
+from ..topics import NO_LEADER, TRANSACTIONS_TOPIC
 from .markers import NodeMarkers
 
 E = ErrorCode
@@ -41,7 +41,7 @@ class TransactionCoordinators:
         self,
         node_id: int,
         metadata: MetadataCache,
-        machines: NodeMachines,
+        machines: Machines,
         config: TransactionConfig,
         producer_ids: ProducerIds,
         markers: NodeMarkers,
@@ -52,7 +52,7 @@ class TransactionCoordinators:
         self._config = config
         self._producer_ids = producer_ids
         self._markers = markers
-        self._log = NodeOffsetsLog(metadata, machines, TRANSACTIONS_TOPIC)
+        self._log = CoordinatorLog(metadata, machines, TRANSACTIONS_TOPIC)
         self._loaded: dict[int, TransactionCoordinator] = {}
         self._waiting: dict[int, Then] = {}
         self._count = 0

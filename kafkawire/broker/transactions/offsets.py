@@ -13,21 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ....broker.broker import Broker
-from ....broker.groups.consumer_groups.checks import (
-    CommittingMember,
-    transactional_commit_error,
-)
-from ....broker.groups.coordinator import Coordinator
-from ....broker.groups.offsets import Committed, TopicPartition
-from ....broker.request import DELAYED, HandlerResult, Request
-from ....broker.topics import OFFSETS_TOPIC
-from ....messages.txn_offset_commit_request import TxnOffsetCommitRequest
-from ....messages.txn_offset_commit_response import TxnOffsetCommitResponse
-from ....metadata import TopicIdPartition
-from ....protocol import ErrorCode
-from ....transactions.responses import offset_commit
-from ..machines import NodeMachines
+from ...messages.txn_offset_commit_request import TxnOffsetCommitRequest
+from ...messages.txn_offset_commit_response import TxnOffsetCommitResponse
+from ...metadata import TopicIdPartition
+from ...protocol import ErrorCode
+from ...transactions.responses import offset_commit
+from ..groups.consumer_groups.checks import CommittingMember, transactional_commit_error
+from ..groups.coordinator import Coordinator
+from ..groups.coordinators import Coordinators
+from ..groups.offsets import Committed, TopicPartition
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..network.request_channel import RequestChannel
+from ..request import DELAYED, HandlerResult, Request
+from ..topics import OFFSETS_TOPIC
 from .coordinators import TransactionCoordinators
 from .verification import Claim, Errors, TransactionVerifier
 
@@ -45,38 +44,44 @@ class TransactionalOffsets:
 
     def __init__(
         self,
-        machines: NodeMachines,
+        channel: RequestChannel,
+        metadata: MetadataCache,
+        groups: Coordinators,
+        machines: Machines,
         coordinators: TransactionCoordinators,
         verifier: TransactionVerifier,
     ) -> None:
+        self._channel = channel
+        self._metadata = metadata
+        self._groups = groups
         self._machines = machines
         self._coordinators = coordinators
         self._verifier = verifier
 
-    def handle(
-        self, broker: Broker, request: Request, body: TxnOffsetCommitRequest, now: float
-    ) -> HandlerResult:
+    def handle(self, request: Request, body: TxnOffsetCommitRequest, now: float) -> HandlerResult:
         """Commit offsets, once the transaction has the partition of the group."""
-        coordinator = broker.coordinator(body.group_id)
+        coordinator = self._groups.coordinator(body.group_id)
         if isinstance(coordinator, ErrorCode):
             return offset_commit(body, coordinator)
         partition = OFFSETS_TOPIC, coordinator.index
-        entry = self._producer(broker, coordinator, body.producer_id)
+        entry = self._producer(coordinator, body.producer_id)
         if entry is not None and entry == (body.producer_epoch, True):
-            return self._commit(broker, request, body, now)
+            return self._commit(request, body, now)
         adds = request.version >= ADDS_FROM
-        if not adds and not broker.settings.flag("transaction.partition.verification.enable"):
-            return self._commit(broker, request, body, now)
+        if not adds and not self._channel.context.settings.flag(
+            "transaction.partition.verification.enable"
+        ):
+            return self._commit(request, body, now)
 
         def then(errors: Errors, now: float) -> None:
             error = errors.get(partition)
             if error:
                 shown = LOADING.get(error, error)
-                broker.channel.respond(request.reply_to, offset_commit(body, shown), now)
+                self._channel.respond(request.reply_to, offset_commit(body, shown), now)
                 return
-            response = self._commit(broker, request, body, now)
+            response = self._commit(request, body, now)
             if isinstance(response, TxnOffsetCommitResponse):
-                broker.channel.respond(request.reply_to, response, now)
+                self._channel.respond(request.reply_to, response, now)
 
         abortable = request.version >= ABORTABLE_FROM
         producer = body.producer_id, body.producer_epoch
@@ -84,39 +89,33 @@ class TransactionalOffsets:
         self._verifier.verify(self._coordinators, claim, frozenset({partition}), then, now)
         return DELAYED
 
-    def _producer(
-        self, broker: Broker, coordinator: Coordinator, producer_id: int
-    ) -> tuple[int, bool] | None:
+    def _producer(self, coordinator: Coordinator, producer_id: int) -> tuple[int, bool] | None:
         """Return the epoch of a producer in the group's partition, and whether it has begun."""
-        topic = broker.topics.get(OFFSETS_TOPIC)
+        topic = self._metadata.topics.get(OFFSETS_TOPIC)
         assert topic is not None
         key = TopicIdPartition(topic.topic_id, coordinator.index)
         entry = self._machines.producers(key).get(producer_id)
         return None if entry is None else (entry.producer_epoch, entry.is_in_transaction)
 
-    def _commit(
-        self, broker: Broker, request: Request, body: TxnOffsetCommitRequest, now: float
-    ) -> HandlerResult:
-        coordinator = broker.coordinator(body.group_id)
+    def _commit(self, request: Request, body: TxnOffsetCommitRequest, now: float) -> HandlerResult:
+        coordinator = self._groups.coordinator(body.group_id)
         if isinstance(coordinator, ErrorCode):
             return offset_commit(body, coordinator)
-        error = self._error(broker, coordinator, body)
+        error = self._error(coordinator, body)
         if error:
             return offset_commit(body, error)
         response = offset_commit(body, E.NONE)
-        given = _given(broker, body, response, broker.context.wall_ms(now))
+        given = self._given(body, response, now)
         if not (
             coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)
         ):
             return offset_commit(body, E.POLICY_VIOLATION)
         producer = body.producer_id, body.producer_epoch
         coordinator.commit_transactional(producer, body.group_id, given, now)
-        return broker.groups.settle(request, response, (coordinator,), now)
+        return self._groups.settle(request, response, (coordinator,), now)
 
-    def _error(
-        self, broker: Broker, coordinator: Coordinator, body: TxnOffsetCommitRequest
-    ) -> ErrorCode:
-        entry = self._producer(broker, coordinator, body.producer_id)
+    def _error(self, coordinator: Coordinator, body: TxnOffsetCommitRequest) -> ErrorCode:
+        entry = self._producer(coordinator, body.producer_id)
         if entry is not None and body.producer_epoch < entry[0]:
             return E.INVALID_PRODUCER_EPOCH
         generation = body.generation_id_or_member_epoch
@@ -131,22 +130,22 @@ class TransactionalOffsets:
             return E.NONE if generation < 0 else E.ILLEGAL_GENERATION
         return group.transactional_commit_error(body.member_id, generation, body.group_instance_id)
 
-
-def _given(
-    broker: Broker, body: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse, wall_ms: int
-) -> dict[TopicPartition, Committed]:
-    """Return the offsets to commit; the response gets the errors of the others."""
-    longest = broker.settings.number("offset.metadata.max.bytes")
-    given: dict[TopicPartition, Committed] = {}
-    for topic, results in zip(body.topics, response.topics, strict=True):
-        for each, result in zip(topic.partitions, results.partitions, strict=True):
-            metadata = each.committed_metadata or ""
-            if broker.topics.partition(topic.name, each.partition_index) is None:
-                result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
-            elif len(metadata.encode()) > longest:
-                result.error_code = E.OFFSET_METADATA_TOO_LARGE
-            else:
-                given[topic.name, each.partition_index] = Committed(
-                    each.committed_offset, each.committed_leader_epoch, metadata, wall_ms
-                )
-    return given
+    def _given(
+        self, body: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse, now: float
+    ) -> dict[TopicPartition, Committed]:
+        """Return the offsets to commit; the response gets the errors of the others."""
+        wall_ms = self._channel.context.wall_ms(now)
+        longest = self._channel.context.settings.number("offset.metadata.max.bytes")
+        given: dict[TopicPartition, Committed] = {}
+        for topic, results in zip(body.topics, response.topics, strict=True):
+            for each, result in zip(topic.partitions, results.partitions, strict=True):
+                metadata = each.committed_metadata or ""
+                if self._metadata.topics.partition(topic.name, each.partition_index) is None:
+                    result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
+                elif len(metadata.encode()) > longest:
+                    result.error_code = E.OFFSET_METADATA_TOO_LARGE
+                else:
+                    given[topic.name, each.partition_index] = Committed(
+                        each.committed_offset, each.committed_leader_epoch, metadata, wall_ms
+                    )
+        return given

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ....broker.configs import Settings
-from ....metadata import QuotaEntity
+from ...metadata import QuotaEntity
+from ..configs import Settings
 
 PRODUCE: Final = "producer_byte_rate"
 FETCH: Final = "consumer_byte_rate"

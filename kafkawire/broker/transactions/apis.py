@@ -9,30 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ....broker.broker import Broker
-from ....broker.groups.coordinators import partition_for
-from ....broker.metadata_cache import MetadataCache
-from ....broker.producer_ids import ProducerIds
-from ....broker.request import DELAYED, HandlerResult, Outcome, Request
-from ....broker.topics import OFFSETS_TOPIC
-from ....messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
-from ....messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
-from ....messages.add_partitions_to_txn_request import (
+from ...messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from ...messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
+from ...messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTransaction,
 )
-from ....messages.add_partitions_to_txn_response import (
+from ...messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
 )
-from ....messages.api_key import ApiKey
-from ....messages.end_txn_request import EndTxnRequest
-from ....messages.end_txn_response import EndTxnResponse
-from ....messages.init_producer_id_request import InitProducerIdRequest
-from ....messages.init_producer_id_response import InitProducerIdResponse
-from ....messages.write_txn_markers_request import WriteTxnMarkersRequest
-from ....protocol import ErrorCode
-from ....transactions import (
+from ...messages.api_key import ApiKey
+from ...messages.end_txn_request import EndTxnRequest
+from ...messages.end_txn_response import EndTxnResponse
+from ...messages.init_producer_id_request import InitProducerIdRequest
+from ...messages.init_producer_id_response import InitProducerIdResponse
+from ...messages.write_txn_markers_request import WriteTxnMarkersRequest
+from ...protocol import ErrorCode
+from ...transactions import (
     EPOCH_BUMPED,
     AddPartitions,
     EndTransaction,
@@ -41,9 +35,16 @@ from ....transactions import (
     TopicPartition,
     VerifyPartitions,
 )
-from ....transactions import Request as CoordinatorRequest
-from ....transactions.responses import of_version, partitions_of, topic_results
-from ..machines import NodeMachines
+from ...transactions import Request as CoordinatorRequest
+from ...transactions.responses import of_version, partitions_of, topic_results
+from ..groups.coordinators import partition_for
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
+from ..network.request_channel import RequestChannel
+from ..producer_ids import ProducerIds
+from ..request import DELAYED, HandlerResult, Outcome, Request
+from ..topic_creation import TopicCreation
+from ..topics import OFFSETS_TOPIC
 from .coordinators import TransactionCoordinators
 from .describing import describe_producers, describe_transactions, list_transactions
 from .markers import NodeMarkers
@@ -57,20 +58,22 @@ EPOCH_FROM: Final = 5
 INIT_FENCED_FROM: Final = 4
 
 
-class NodeTransactions:
-    """`TransactionApis` and `ProducerIdManager` of a node. `broker` is set before the first use."""
-
-    broker: Broker
+class TransactionRequests:
+    """The requests about the transactions that a broker coordinates, or takes part in."""
 
     def __init__(
         self,
+        channel: RequestChannel,
+        creation: TopicCreation,
         coordinators: TransactionCoordinators,
         markers: NodeMarkers,
         offsets: TransactionalOffsets,
         producer_ids: ProducerIds,
-        machines: NodeMachines,
+        machines: Machines,
         metadata: MetadataCache,
     ) -> None:
+        self._channel = channel
+        self._creation = creation
         self._coordinators = coordinators
         self._markers = markers
         self._offsets = offsets
@@ -105,7 +108,7 @@ class NodeTransactions:
                 producer_id=result.producer_id,
                 producer_epoch=result.producer_epoch,
             )
-            self.broker.channel.respond(request.reply_to, response, now)
+            self._channel.respond(request.reply_to, response, now)
 
         self._coordinators.submit(
             lambda reply_to: InitProducerId(
@@ -129,7 +132,7 @@ class NodeTransactions:
             if version >= EPOCH_FROM and not result.error:
                 response.producer_id = result.producer_id
                 response.producer_epoch = result.producer_epoch
-            self.broker.channel.respond(request.reply_to, response, now)
+            self._channel.respond(request.reply_to, response, now)
 
         self._coordinators.submit(
             lambda reply_to: EndTransaction(
@@ -150,7 +153,7 @@ class NodeTransactions:
     def _add_offsets(
         self, request: Request, body: AddOffsetsToTxnRequest, now: float
     ) -> HandlerResult:
-        topic = self.broker.topic_creation.ensure_offsets_topic(now)
+        topic = self._creation.ensure_offsets_topic(now)
         if topic is None:
             return AddOffsetsToTxnResponse(error_code=E.COORDINATOR_NOT_AVAILABLE)
         partition = OFFSETS_TOPIC, partition_for(body.group_id, len(topic.partitions))
@@ -158,7 +161,7 @@ class NodeTransactions:
         def then(result: Result, now: float) -> None:
             error = of_version(result.error, request.version)
             response = AddOffsetsToTxnResponse(error_code=error)
-            self.broker.channel.respond(request.reply_to, response, now)
+            self._channel.respond(request.reply_to, response, now)
 
         self._coordinators.submit(
             lambda reply_to: AddPartitions(
@@ -179,13 +182,13 @@ class NodeTransactions:
         if request.version >= SEVERAL_FROM:
             return self._add_several(request, body, now)
         partitions = partitions_of(body.v3_and_below_topics)
-        unknown = {each for each in partitions if self.broker.topics.partition(*each) is None}
+        unknown = {each for each in partitions if self._metadata.topics.partition(*each) is None}
 
         def respond(errors: Mapping[TopicPartition, ErrorCode], now: float) -> None:
             response = AddPartitionsToTxnResponse(
                 results_by_topic_v3_and_below=topic_results(errors)
             )
-            self.broker.channel.respond(request.reply_to, response, now)
+            self._channel.respond(request.reply_to, response, now)
 
         if unknown:
             missing, rest = E.UNKNOWN_TOPIC_OR_PARTITION, E.OPERATION_NOT_ATTEMPTED
@@ -241,7 +244,7 @@ class NodeTransactions:
             )
             if results.keys() == wanted:
                 response = AddPartitionsToTxnResponse(results_by_transaction=[*results.values()])
-                self.broker.channel.respond(request.reply_to, response, now)
+                self._channel.respond(request.reply_to, response, now)
 
         def make(reply_to: int) -> CoordinatorRequest:
             who = body.transactional_id, body.producer_id, body.producer_epoch
@@ -256,19 +259,19 @@ class NodeTransactions:
     def _write_markers(
         self, request: Request, body: WriteTxnMarkersRequest, now: float
     ) -> HandlerResult:
-        channel = self.broker.channel
+        channel = self._channel
         self._markers.write(
             body, lambda response, now: channel.respond(request.reply_to, response, now), now
         )
         return DELAYED
 
     def _commit_offsets(self, request: Request, body: Any, now: float) -> HandlerResult:
-        return self._offsets.handle(self.broker, request, body, now)
+        return self._offsets.handle(request, body, now)
 
     # -- what there is
 
     def _list(self, _request: Request, body: Any, now: float) -> HandlerResult:
-        wall_ms = self.broker.context.wall_ms(now)
+        wall_ms = self._channel.context.wall_ms(now)
         return list_transactions(self._coordinators, body, wall_ms)
 
     def _describe(self, _request: Request, body: Any, _now: float) -> HandlerResult:
@@ -278,14 +281,14 @@ class NodeTransactions:
         return describe_producers(self._machines, self._metadata, body)
 
 
-_Handler = Callable[[NodeTransactions, Request, Any, float], HandlerResult]
+_Handler = Callable[[TransactionRequests, Request, Any, float], HandlerResult]
 _HANDLERS: Final[Mapping[ApiKey, _Handler]] = {
-    ApiKey.ADD_OFFSETS_TO_TXN: NodeTransactions._add_offsets,
-    ApiKey.ADD_PARTITIONS_TO_TXN: NodeTransactions._add_partitions,
-    ApiKey.DESCRIBE_PRODUCERS: NodeTransactions._describe_producers,
-    ApiKey.DESCRIBE_TRANSACTIONS: NodeTransactions._describe,
-    ApiKey.END_TXN: NodeTransactions._end,
-    ApiKey.LIST_TRANSACTIONS: NodeTransactions._list,
-    ApiKey.TXN_OFFSET_COMMIT: NodeTransactions._commit_offsets,
-    ApiKey.WRITE_TXN_MARKERS: NodeTransactions._write_markers,
+    ApiKey.ADD_OFFSETS_TO_TXN: TransactionRequests._add_offsets,
+    ApiKey.ADD_PARTITIONS_TO_TXN: TransactionRequests._add_partitions,
+    ApiKey.DESCRIBE_PRODUCERS: TransactionRequests._describe_producers,
+    ApiKey.DESCRIBE_TRANSACTIONS: TransactionRequests._describe,
+    ApiKey.END_TXN: TransactionRequests._end,
+    ApiKey.LIST_TRANSACTIONS: TransactionRequests._list,
+    ApiKey.TXN_OFFSET_COMMIT: TransactionRequests._commit_offsets,
+    ApiKey.WRITE_TXN_MARKERS: TransactionRequests._write_markers,
 }

@@ -9,16 +9,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ....broker.configs import Settings
-from ....broker.metadata_cache import MetadataCache
-from ....errors import WireError
-from ....messages.produce_request import ProduceRequest
-from ....metadata import TopicIdPartition
-from ....protocol import ErrorCode
-from ....records import Batch
-from ....records.batch import HEADER_BYTES
-from ....transactions import TopicPartition
-from ..machines import NodeMachines
+from ...errors import WireError
+from ...messages.produce_request import ProduceRequest
+from ...metadata import TopicIdPartition
+from ...protocol import ErrorCode
+from ...records import Batch
+from ...records.batch import HEADER_BYTES
+from ...transactions import TopicPartition
+from ..configs import Settings
+from ..machines import Machines
+from ..metadata_cache import MetadataCache
 from .coordinators import TransactionCoordinators
 from .verification import RETRY, Claim, Errors, Then, TransactionVerifier
 
@@ -35,7 +35,7 @@ class ProduceVerification:
         self,
         settings: Settings,
         metadata: MetadataCache,
-        machines: NodeMachines,
+        machines: Machines,
         coordinators: TransactionCoordinators,
         verifier: TransactionVerifier,
     ) -> None:
