@@ -12,7 +12,13 @@ from ..metadata import MetadataDelta, MetadataImage
 from ..primitives import Message
 from ..raft import LeaderChanged
 from ..raft import Node as Destination
-from ..replication import AppendCompleted, HighWatermarkAdvanced, IsrChanged, ReplicaChanged
+from ..replication import (
+    AppendCompleted,
+    HighWatermarkAdvanced,
+    IsrChanged,
+    ReplicaChanged,
+    Respond,
+)
 from ..storage import TopicPartition
 from .lifecycle import BrokerState
 
@@ -27,13 +33,6 @@ class SendRequest(NamedTuple):
     destination: Destination
     version: int
     body: Message
-
-
-class Respond(NamedTuple):
-    """Respond to a request, in its version. body: None for a Produce with acks=0."""
-
-    token: int
-    body: Message | None
 
 
 class Published(NamedTuple):

@@ -19,7 +19,7 @@ from ..storage import Disk, StorageError
 from .config import NodeConfig
 from .controller_channel import Purpose
 from .controller_server import Randomness
-from .effects import Effect, Stopped
+from .effects import Effect, Respond, Stopped
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import BrokerState
 from .outputs import LEAVES_DEADLINES, OUTPUTS
@@ -97,7 +97,12 @@ class Node:
         result: T | None = None
         try:
             result = operation(replicas, token)
-            parts.queue.extend(replicas.finish(now))
+            outputs = replicas.finish(now)
+            responses = [each for each in outputs if isinstance(each, Respond)]
+            if not parts.queue and len(responses) == len(outputs):
+                parts.effects += responses  # nothing follows from them
+            else:
+                parts.queue.extend(outputs)
             if parts.queue or parts.broker.has_news:
                 self._settle(now)
         except FAILURES as error:

@@ -148,11 +148,6 @@ def on_replica_send(parts: Parts, output: replication.SendRequest, now: float) -
         parts.queue.extend(parts.broker.response(output.token, None, now))
 
 
-def on_replica_respond(parts: Parts, output: replication.Respond, _now: float) -> None:
-    """Respond to a request that concerns replicas."""
-    parts.effects.append(Respond(output.token, output.body))
-
-
 def reported(parts: Parts, output: Any, _now: float) -> None:
     """Report to the caller."""
     parts.effects.append(output)
@@ -177,7 +172,7 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
     replication.HighWatermarkAdvanced: reported,
     replication.IsrChanged: reported,
     replication.ReplicaChanged: reported,
-    replication.Respond: on_replica_respond,
+    replication.Respond: reported,
     replication.SendRequest: on_replica_send,
     BrokerRefused: reported,
     BrokerStateChanged: reported,
@@ -191,5 +186,5 @@ OUTPUTS: Final[Mapping[type, Callable[[Parts, Any, float], None]]] = {
 }
 """What a part returns -> what becomes of it."""
 
-LEAVES_DEADLINES: Final = frozenset({reported, on_replica_respond})
+LEAVES_DEADLINES: Final = frozenset({reported})
 """Those that change no deadline of the node."""

@@ -94,7 +94,7 @@ class ReplicaManager:
         due = min(self._shrink_at, self._checkpoint_at)
         times = [self._alter.next_deadline(now)] if self._alter.unsent else []
         if self._has_delayed:
-            times += [each.next_deadline() for each in self._purgatories]
+            times += [each.next_deadline() for each in self._purgatories if each.waiting]
         for fetcher in self._fetchers.values():
             times.append(fetcher.next_deadline(now))
         for time in times:

@@ -12,7 +12,7 @@ before a log is cut or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -119,9 +119,9 @@ class LogManager:
         return UNKNOWN_BROKER_EPOCH if found is None or others else found
 
     @property
-    def directories(self) -> list[DirectoryLogs]:
+    def directories(self) -> Sequence[DirectoryLogs]:
         """All directories, in order."""
-        return list(self._directories)
+        return self._directories
 
     def directory_of(self, partition: TopicPartition) -> DirectoryLogs | None:
         """Return the directory that has a log, online or not; None for an unknown log."""

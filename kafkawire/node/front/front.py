@@ -182,8 +182,12 @@ class NodeFront:
         for listeners in self._served:
             if listeners.server.queue:
                 return self._now
-        times = [due for next_deadline in self._deadlines if (due := next_deadline()) is not None]
-        return min(times, default=None)
+        earliest = None
+        for next_deadline in self._deadlines:
+            due = next_deadline()
+            if due is not None and (earliest is None or due < earliest):
+                earliest = due
+        return earliest
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
