@@ -101,15 +101,6 @@ def session_fetch(
     return Fetch(params_of(body, version), targets, body.max_wait_ms / 1000, least, most)
 
 
-def bound(partition: Partition, measure: str) -> int:
-    """Return up to where a partition is read."""
-    if measure == LOG_END:
-        return partition.log.log_end_offset
-    if measure == HIGH_WATERMARK:
-        return partition.log.high_watermark
-    return partition.log.last_stable_offset
-
-
 def preferred_read_replica(
     partition: Partition, params: FetchParams, offset: int
 ) -> Replica | None:

@@ -25,13 +25,12 @@ from .fetch_params import (
     Fetch,
     FetchParams,
     Target,
-    bound,
     preferred_read_replica,
 )
 from .log.replica_log import LogOffline
 from .partition import Partition
 from .purgatory import Purgatory
-from .replicas import LAST_STABLE, Replicas
+from .replicas import LAST_STABLE, Replicas, bound
 from .throttling import ReplicationQuota
 
 E = ErrorCode
@@ -76,7 +75,10 @@ class Fetches:
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
-        for measure, grown in self.replicas.sizes_read(partition.key).items():
+        for measure in MEASURES:
+            if not self.purgatory.watches(partition.key, measure):
+                continue
+            grown = self.replicas.size_read(partition.key, measure)
             for token in self.purgatory.reached(partition.key, measure, grown):
                 self._recheck(token, now)
 
@@ -119,7 +121,7 @@ class Fetches:
         share = -(-missing // len(fetch.targets))
         measure = fetch.params.measure
         for target in fetch.targets:
-            grown = self.replicas.sizes_read(target.key)[measure]
+            grown = self.replicas.size_read(target.key, measure)
             self.purgatory.watch(token, target.key, measure, grown + share)
         return None
 
@@ -129,7 +131,7 @@ class Fetches:
         requested = target.requested
         if partition is None or partition.check(requested.current_leader_epoch, params.only_leader):
             return None
-        end = bound(partition, params.measure)
+        end = bound(partition.log, params.measure)
         if requested.fetch_offset > partition.log.log_end_offset:
             return None
         size = partition.log.size_between(requested.fetch_offset, end)
@@ -230,7 +232,7 @@ class Fetches:
             data.preferred_read_replica = preferred.broker_id
         elif not self.throttled or not self._is_throttled(partition, params, now):
             limit = min(requested.partition_max_bytes, max(0, room))
-            data.records = log.read(offset, limit, bound(partition, params.measure), first)
+            data.records = log.read(offset, limit, bound(partition.log, params.measure), first)
             if self.throttled:
                 self._count(partition, params, len(data.records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:

@@ -33,11 +33,11 @@ from ..messages.offset_for_leader_epoch_response import (
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
 from .effects import Respond
-from .fetch_params import READ_COMMITTED, bound
+from .fetch_params import READ_COMMITTED
 from .log.replica_log import MAX_TIMESTAMP, LogOffline, ReplicaLog
 from .partition import Partition
 from .purgatory import Purgatory
-from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replicas
+from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, NO_TOPIC_ID, Replicas, bound
 
 E = ErrorCode
 LATEST: Final = -1
@@ -103,7 +103,7 @@ class Offsets:
         if partition is None or error:
             made.error_code = error
             return made
-        log, end = partition.log, bound(partition, measure)
+        log, end = partition.log, bound(partition.log, measure)
         lags = measure != LOG_END and not partition.offsets_are_available
         if requested.timestamp == LATEST:
             if lags:

@@ -72,6 +72,10 @@ class Thresholds(Generic[K, W]):
                 self._left(key)
         return found
 
+    def has(self, key: K) -> bool:
+        """Return whether anybody waits for a key."""
+        return key in self._live
+
     def take_all(self, key: K) -> list[W]:
         """Remove and return all that wait for a key."""
         return self.take_reached(key, inf)
@@ -133,6 +137,10 @@ class Purgatory(Generic[W]):
         """Return the operation from `reached` when the measure of a partition is `value`."""
         number = self._watched.add((key, measure), value, operation)
         self.waiting[operation].entries.append(number)
+
+    def watches(self, key: TopicIdPartition, measure: str) -> bool:
+        """Return whether an operation waits for a measure of a partition."""
+        return self._watched.has((key, measure))
 
     def unwatch(self, operation: W) -> None:
         """Forget what an operation waits for, except the time."""

@@ -34,32 +34,28 @@ class Lookup(NamedTuple):
 
 @dataclass(slots=True)
 class Growth:
-    """How far a replica was read up to, by measure, and how many bytes that was in all.
+    """How far a replica was read up to, in one measure, and how many bytes that was in all.
 
     The bytes only grow, also where the log is truncated or its start is deleted. unwatched: that of
     `Replicas` at the last time.
     """
 
-    offsets: dict[str, int]
-    sizes: dict[str, int]
+    offset: int
+    size: int
     unwatched: int
 
-    def update(self, log: ReplicaLog) -> None:
+    def update(self, log: ReplicaLog, end: int) -> None:
         """Count the bytes that were added since the last time."""
-        for measure, offset in bounds(log).items():
-            last = self.offsets[measure]
-            if offset > last:
-                self.sizes[measure] += log.size_between(last, offset)
-            self.offsets[measure] = offset
+        if end > self.offset:
+            self.size += log.size_between(self.offset, end)
+        self.offset = end
 
 
-def bounds(log: ReplicaLog) -> dict[str, int]:
-    """Return up to where followers and consumers read a log."""
-    return {
-        LOG_END: log.log_end_offset,
-        HIGH_WATERMARK: log.high_watermark,
-        LAST_STABLE: log.last_stable_offset,
-    }
+def bound(log: ReplicaLog, measure: str) -> int:
+    """Return up to where followers or consumers read a log."""
+    if measure == LOG_END:
+        return log.log_end_offset
+    return log.high_watermark if measure == HIGH_WATERMARK else log.last_stable_offset
 
 
 class Replicas:
@@ -76,7 +72,7 @@ class Replicas:
         self.unwatched = 0
         """How often partitions changed while nobody waited for bytes: they are not counted."""
         self._changed: dict[TopicIdPartition, None] = {}
-        self._growth: dict[TopicIdPartition, Growth] = {}
+        self._growth: dict[TopicIdPartition, dict[str, Growth]] = {}
         self._watermarks: dict[TopicIdPartition, int] = {}
         self._reported: dict[TopicIdPartition, tuple[ReplicaState, int, Isr]] = {}
 
@@ -94,9 +90,7 @@ class Replicas:
     def host(self, partition: Partition) -> None:
         """Add a replica."""
         self.hosted[partition.key] = partition
-        measures = bounds(partition.log)
-        sizes = dict.fromkeys(measures, 0)
-        self._growth[partition.key] = Growth(measures, sizes, self.unwatched)
+        self._growth[partition.key] = {}
 
     def remove(self, key: TopicIdPartition) -> None:
         """Forget a replica."""
@@ -153,14 +147,18 @@ class Replicas:
                 return partition
         return None
 
-    def sizes_read(self, key: TopicIdPartition) -> dict[str, int]:
-        """Return how many bytes each measure of a partition has grown by."""
-        growth, log = self._growth[key], self.hosted[key].log
+    def size_read(self, key: TopicIdPartition, measure: str) -> int:
+        """Return how many bytes a partition has grown by in a measure, since that is looked at."""
+        of_partition, log = self._growth[key], self.hosted[key].log
+        end, growth = bound(log, measure), of_partition.get(measure)
+        if growth is None:
+            of_partition[measure] = Growth(end, 0, self.unwatched)
+            return 0
         if growth.unwatched == self.unwatched:
-            growth.update(log)
+            growth.update(log, end)
         else:
-            growth.offsets, growth.unwatched = bounds(log), self.unwatched
-        return growth.sizes
+            growth.offset, growth.unwatched = end, self.unwatched
+        return growth.size
 
     def _report(self, partition: Partition) -> None:
         key, state, epoch, isr = (
