@@ -80,13 +80,13 @@ def create_topics(
             if excess is not None:
                 raise excess
             _check_name(state, topic.name, names)
-            new = yield from _new_topic(state, topic)
+            new = yield from _new_topic(state, topic, body.validate_only)
             records += len(new)
             if records > state.config.max_records_per_request:
                 return _all_refused(body)
             topics.append(new)
             names[normalised(topic.name)] = topic.name
-            results[topic.name] = _result(new, body.validate_only, defaults)
+            results[topic.name] = _result(new, defaults)
         except Refused as error:
             results[topic.name] = CreatableTopicResult(
                 name=topic.name, error_code=error.error, error_message=error.message
@@ -118,17 +118,20 @@ def _count(state: ControllerState, topic: CreatableTopic) -> int:
     return max(0, topic.num_partitions)
 
 
-def _new_topic(state: ControllerState, topic: CreatableTopic) -> Work[_NewTopic]:
+def _new_topic(
+    state: ControllerState, topic: CreatableTopic, validate_only: bool
+) -> Work[_NewTopic]:
     """Validate a topic and place its partitions. Raises Refused."""
     configs = _configs(topic)
     partitions = yield from _partitions(state, topic)
-    return _NewTopic(topic.name, state.new_uuid(), configs, partitions)
+    topic_id = ZERO_UUID if validate_only else state.new_uuid()
+    return _NewTopic(topic.name, topic_id, configs, partitions)
 
 
-def _result(topic: _NewTopic, validate_only: bool, defaults: Shown) -> CreatableTopicResult:
+def _result(topic: _NewTopic, defaults: Shown) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
-        topic_id=ZERO_UUID if validate_only else topic.topic_id,
+        topic_id=topic.topic_id,
         error_message=None,
         num_partitions=len(topic.partitions),
         replication_factor=len(topic.partitions[0].replicas),
