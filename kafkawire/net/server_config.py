@@ -64,7 +64,7 @@ class ServerConfig:
             count = len(getattr(self, name))
             if count not in (0, self.brokers):
                 wanted = f"one for each of {plural(self.brokers, 'broker')}, or none"
-                raise ValueError(f"{name}: {count} values; expected {wanted}")
+                raise ValueError(f"{name}: {plural(count, 'value')}; expected {wanted}")
         for topic in self.topics:
             reason = topic_name_error(topic)
             if reason is not None:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
+from ...errors import counted
 from ...protocol.error_code import ErrorCode
 from ..cluster import ClusterView, Partition, Topic
 from ..network.backoff import Rng
@@ -219,7 +220,8 @@ class RecordAccumulator:
         """Fail records that were blocked for too long."""
         for topic, blocked in list(self._blocked.items()):
             while blocked and blocked[0].deadline <= now:
-                yield failed(blocked.popleft().record, self._too_long(topic))
+                record = blocked.popleft().record
+                yield failed(record, self._too_long(topic, record.partition))
             if not blocked:
                 del self._blocked[topic]
 
@@ -227,15 +229,21 @@ class RecordAccumulator:
         """Return the topics that blocked records wait for."""
         return frozenset(topic for topic in self._blocked if not self._known(topic))
 
-    def _too_long(self, name: str) -> Failure:
+    def _too_long(self, name: str, partition: int | None) -> Failure:
         topic = self._view.topics.get(name)
         if topic is not None and topic.error:
             return Failure(error_of(topic.error), None, f"topic {name}, within max.block.ms")
         if topic is None or not topic.partitions:
             detail = with_cause(f"unknown topic {name} within max.block.ms", self._view.last_error)
             return Failure(ErrorCode.NONE, Reason.TIMED_OUT, detail)
-        detail = "no such partition, or buffer.memory is full, within max.block.ms"
-        return Failure(ErrorCode.NONE, Reason.TIMED_OUT, f"topic {name}: {detail}")
+        detail = "buffer.memory is full"
+        if partition is not None and partition not in topic.partitions:
+            detail = (
+                f"no partition {partition}; it has {counted(len(topic.partitions), 'partition')}"
+            )
+        return Failure(
+            ErrorCode.NONE, Reason.TIMED_OUT, f"topic {name}: {detail}, within max.block.ms"
+        )
 
     def _known(self, name: str) -> bool:
         topic = self._view.topics.get(name)

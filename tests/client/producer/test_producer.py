@@ -243,8 +243,14 @@ def test_a_record_that_can_never_be_sent_fails_at_once() -> None:
     assert "max.request.size" in failed.failure.detail
 
 
-@pytest.mark.parametrize("where", ["topic", "partition"])
-def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("topic", "topic nowhere, within max.block.ms"),
+        ("partition", "topic t: no partition 77; it has 1 partition, within max.block.ms"),
+    ],
+)
+def test_what_stays_unknown_fails_after_max_block(where: str, reason: str) -> None:
     stage = Stage({"max.block.ms": 3_000}, settings={"auto.create.topics.enable": "false"})
     stage.simulation.create("t", [[1]])
     stage.warm()
@@ -257,7 +263,20 @@ def test_what_stays_unknown_fails_after_max_block(where: str) -> None:
     assert 3.0 <= stage.simulation.now - began < 3.5
     (failed,) = stage.results()
     assert isinstance(failed, Failed)
-    assert where in failed.failure.detail
+    assert reason in failed.failure.detail
+
+
+def test_what_finds_no_room_fails_after_max_block() -> None:
+    settings: dict[str, Setting] = {"buffer.memory": 2_000, "max.request.size": 1_000}
+    stage = Stage({**settings, "max.block.ms": 3_000})
+    stage.warm()
+    stage.simulation.stop(1)
+    for _ in range(3):
+        stage.send(b"x" * 900, partition=0)
+    stage.until(lambda: bool(stage.results()))
+    (failed,) = stage.results()
+    assert isinstance(failed, Failed)
+    assert "topic t: buffer.memory is full, within max.block.ms" in failed.failure.detail
 
 
 def test_delivery_timeout_without_a_response() -> None:
