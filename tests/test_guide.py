@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from docs import screenshots
+from kafkawire_codegen.targets import TARGETS
 from tests.conftest import ROOT
 from tests.pages import PAGES, blocks, commands
 
@@ -82,6 +83,13 @@ def test_codecs_from_schemas(tmp_path: Path) -> None:
         [sys.executable, "-c", f"import sys; sys.path.insert(0, 'src')\n{example}"], tmp_path
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_target_is_listed() -> None:
+    listed = re.findall(
+        r"^\| `([\w-]+)`.* \|$", (GUIDE / "codecs.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(["python", *TARGETS])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
