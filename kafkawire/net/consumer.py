@@ -115,7 +115,7 @@ class Consumer(ConsumerSession):
         return machine.subscription.topics if machine.subscription.in_group else frozenset()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The member as it is in its group now, for `Producer.send_offsets` (KIP-447).
+        """The member, with its present or last generation, for `Producer.send_offsets` (KIP-447).
 
         Raises LocalProtocolError without a group.id.
         """

@@ -133,13 +133,15 @@ class Consumer:
 
     @property
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The member in its group; LocalProtocolError without a group."""
+        """The member in its group; LocalProtocolError without a group.
+
+        A member that was expelled has its last generation: with none, its offsets were accepted.
+        """
         if self.config.group_id is None:
             raise LocalProtocolError("a group requires group.id")
-        identity = self.membership.identity
-        if not self.membership.in_group:
+        if not self.subscription.in_group:
             return ConsumerGroupMetadata(self.config.group_id)
-        return ConsumerGroupMetadata(self.config.group_id, *identity)
+        return ConsumerGroupMetadata(self.config.group_id, *self.membership.joined_as)
 
     @property
     def settled(self) -> bool:

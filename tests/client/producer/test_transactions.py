@@ -9,6 +9,7 @@ import pytest
 
 from kafkawire.broker import Action, Fault
 from kafkawire.broker.topics import TRANSACTIONS_TOPIC
+from kafkawire.client.config import Setting
 from kafkawire.client.group_metadata import ConsumerGroupMetadata
 from kafkawire.client.producer import (
     BeginTransaction,
@@ -25,6 +26,7 @@ from kafkawire.client.requests import Reason
 from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey as A
 from kafkawire.protocol.error_code import ErrorCode
+from tests.client.consumer.users import User as Reader
 
 from .transactional import VERSION_1, Stage, abort, commit, offsets
 
@@ -360,6 +362,25 @@ def test_a_member_that_lost_its_partitions_commits_nothing() -> None:
     assert not user.failed(commit).fatal
     user.done(abort)
     assert stage.committed() == []
+
+
+def test_a_member_that_was_expelled_still_names_its_generation() -> None:
+    """With none, the coordinator would accept offsets of partitions that others have now."""
+    stage = Stage()
+    user = stage.producer("p")
+    reading: dict[str, Setting] = {"group.id": "g", "max.poll.interval.ms": 7_000}
+    reader = Reader(stage.simulation, "c", {**reading, "session.timeout.ms": 6_000})
+    reader.subscribe("t")
+    stage.simulation.run(lambda: bool(reader.assignment))
+    member = reader.machine.group_metadata
+    assert member.names_a_member
+    reader.stop()
+    stage.simulation.run(lambda: not reader.machine.membership.in_group)
+    assert reader.machine.group_metadata == member
+    user.begin()
+    failed = user.failed(offsets(1, reader.machine.group_metadata))
+    assert failed.failure.code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert not failed.fatal
 
 
 def test_a_call_that_nobody_waits_for_goes_on_and_the_next_one_has_its_result() -> None:

@@ -98,20 +98,25 @@ class Stage:
         return User(self, name, machine, self._tokens)
 
     def committed(self, topic: str = "t") -> list[bytes | None]:
-        """Return the values in partition 0 that are committed, by the markers in the log."""
-        open_: dict[int, list[bytes | None]] = defaultdict(list)
-        values: list[bytes | None] = []
-        for batch in self.simulation.brokers.batches(topic, 0):
-            records = list(batch.records())
-            if batch.control:
-                ended = open_.pop(batch.producer_id, [])
-                if control_record(records[0]).type == ControlType.COMMIT:
-                    values += ended
-            elif batch.transactional:
-                open_[batch.producer_id] += [each.value for each in records]
-            else:
-                values += [each.value for each in records]
-        return values
+        """Return the values in partition 0 that are committed."""
+        return committed_values(self.simulation, topic, 0)
+
+
+def committed_values(simulation: Simulation, topic: str, partition: int) -> list[bytes | None]:
+    """Return the values of a partition that are committed, by the markers in its log."""
+    open_: dict[int, list[bytes | None]] = defaultdict(list)
+    values: list[bytes | None] = []
+    for batch in simulation.brokers.batches(topic, partition):
+        records = list(batch.records())
+        if batch.control:
+            ended = open_.pop(batch.producer_id, [])
+            if control_record(records[0]).type == ControlType.COMMIT:
+                values += ended
+        elif batch.transactional:
+            open_[batch.producer_id] += [each.value for each in records]
+        else:
+            values += [each.value for each in records]
+    return values
 
 
 class User:

@@ -32,7 +32,7 @@ class GroupMember:
     """The data of a membership.
 
     owner: the consumer's name in the client. identity: the current member id, generation and
-    instance id; commits carry it.
+    instance id; commits carry it. joined_as: that of the last generation, also if it is lost.
     """
 
     def __init__(self, config: ConsumerConfig, *, owner: str) -> None:
@@ -41,6 +41,7 @@ class GroupMember:
         self.coordinator = Coordinator(CoordinatorKind.GROUP, self.group_id)
         self.state = MemberState.UNJOINED
         self.identity = Identity(group_instance_id=config.group_instance_id)
+        self.joined_as = self.identity
         self._owner = owner
         self._serial = 0
         # the keys of requests whose responses still count

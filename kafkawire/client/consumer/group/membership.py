@@ -186,6 +186,7 @@ class Membership(GroupMember):
         self.identity = self.identity._replace(
             generation_id=response.generation_id, member_id=response.member_id
         )
+        self.joined_as = self.identity
         self._reset_session_timer(now)
         self._deadlines[HeartbeatDue] = now + self.config.heartbeat_interval_s
         self._protocol = response.protocol_name or ""
