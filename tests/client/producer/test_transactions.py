@@ -298,6 +298,25 @@ def test_version_2_has_an_epoch_for_each_transaction() -> None:
     assert epochs == [1, 2, 3]
 
 
+def test_the_transaction_after_an_upgrade_has_version_2_and_another_epoch() -> None:
+    stage = Stage()
+    user = stage.producer("p")
+    user.done(InitTransactions)
+    user.transactions.version = 1  # as before the cluster finalized version 2
+    user.begin()
+    user.send(b"a")
+    user.done(commit)
+    assert [each for each in stage.requests if each[0] is A.END_TXN] == [(A.END_TXN, 4)]
+    assert stage.requests[-1][0] is A.INIT_PRODUCER_ID
+    assert user.transactions.current is not None
+    assert user.transactions.current.producer_epoch == 1
+    user.begin()
+    user.send(b"b")
+    user.done(commit)
+    assert stage.requests[-1] == (A.END_TXN, 5)
+    assert stage.committed() == [b"a", b"b"]
+
+
 @both
 @pytest.mark.parametrize(
     "fault",
