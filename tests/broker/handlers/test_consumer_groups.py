@@ -51,6 +51,8 @@ from kafkawire.messages.offset_delete_request import (
 from kafkawire.messages.offset_delete_response import OffsetDeleteResponse
 from kafkawire.messages.offset_fetch_request import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafkawire.messages.offset_fetch_response import OffsetFetchResponse
+from kafkawire.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from kafkawire.messages.update_features_response import UpdateFeaturesResponse
 from tests.broker.harness import Client, Harness
 from tests.broker.members import SUBSCRIBED, Members, commit, committed, coordinator
 
@@ -397,6 +399,15 @@ def test_an_invalid_configuration_of_a_group(
 def test_releases_without_the_feature_have_the_api_only(release: str) -> None:
     client = coordinator(Harness(topics={"t": 4}, release=release), "g")
     assert beat(client, "a", version=0).error_code == E.UNSUPPORTED_VERSION
+
+
+def test_a_cluster_whose_feature_is_downgraded_refuses_it(harness: Harness) -> None:
+    client = coordinator(harness, "g")
+    assert beat(client, "a").error_code == E.NONE
+    update = FeatureUpdateKey(feature="group.version", max_version_level=0, upgrade_type=2)
+    request = UpdateFeaturesRequest(timeout_ms=1000, feature_updates=[update])
+    assert client.exchange(request, 1, UpdateFeaturesResponse).error_code == E.NONE
+    assert beat(client, "a", 2).error_code == E.UNSUPPORTED_VERSION
 
 
 def test_a_broker_without_the_protocol_refuses_it() -> None:
