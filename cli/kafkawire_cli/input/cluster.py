@@ -17,6 +17,7 @@ import typer
 
 from kafkawire.display import printable
 
+from . import inputs
 from .options import ReportOptions, pairs
 from .panels import Panel
 from .profiles import (
@@ -49,7 +50,7 @@ class ClusterOptions(NamedTuple):
             CLUSTER,
             "-b",
             metavar="HOST[:PORT],...",
-            help=f"Bootstrap servers of a cluster [default: {DEFAULT}].",
+            help=f"Bootstrap servers of a cluster [default: {DEFAULT}; topics and groups: none].",
             show_default=False,
             rich_help_panel=Panel.CLUSTER,
         ),
@@ -212,6 +213,12 @@ def is_live(
     live = not captures and (
         cluster.with_environment(os.environ).names_a_cluster or variable(SERVERS) in os.environ
     )
+    address = next(filter(inputs.looks_like_address, captures or []), None)
+    if address is not None:
+        raise typer.BadParameter(
+            f"{address}: No such file or directory; did you mean -b {address}?",
+            param_hint="FILE...",
+        )
     if not live and not captures:
         raise typer.BadParameter(
             f"expected captures, or a cluster with {CLUSTER} HOST:PORT", param_hint="FILE..."

@@ -116,7 +116,20 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}{_cluster_hint(path)}") from None
+
+
+def looks_like_address(name: str) -> bool:
+    """Return whether an input is not a file but the address of a broker."""
+    return re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}", name) is not None and not (
+        Path(name).exists()
+    )
+
+
+def _cluster_hint(path: Path) -> str:
+    if not looks_like_address(str(path)):
+        return ""
+    return f"; for a live cluster, see kafkawire cluster {path}"
 
 
 def parts(file: BufferedReader) -> Iterator[bytes]:

@@ -6,17 +6,20 @@ import asyncio
 import json
 import subprocess
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from kafkawire.client.consumer import ConsumerRecord
 from kafkawire.client.failures import BrokerError
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.protocol import ErrorCode
+from kafkawire.records import TimestampType
 from kafkawire_cli.live.topic_configs import read_configs
+from kafkawire_cli.render.consumed_records import writer
 from tests.cli.reports import COMMAND, run
 
 pytestmark = pytest.mark.timeout(120)
@@ -144,3 +147,34 @@ def test_the_help_has_the_exit_code_of_a_deletion_that_nobody_can_confirm(
     exit_codes = words_of(run(verb, "--help").stdout).partition("Exit code")[2]
     said = dict(part.strip().split(": ", 1) for part in exit_codes.split(";")[:2])
     assert "deletion without --yes" in said[str(code)]
+
+
+# -- a cluster where captures are expected
+
+
+@pytest.mark.parametrize("verb", ["topics", "groups"])
+def test_a_verb_of_captures_and_clusters_has_no_default_cluster(verb: str) -> None:
+    assert run(verb).exit_code == 2
+    assert "localhost:9092]" not in words_of(run(verb, "--help").stdout)
+
+
+@pytest.mark.parametrize("address", ["localhost:19492", "10.0.0.1:9092", "[::1]:9092"])
+@pytest.mark.parametrize(
+    ("verb", "hint"),
+    [
+        ("topics", "-b {}"),
+        ("groups", "-b {}"),
+        ("top", "kafkawire cluster {}"),
+        ("summary", "kafkawire cluster {}"),
+    ],
+)
+def test_an_address_instead_of_a_capture(verb: str, hint: str, address: str) -> None:
+    done = run(verb, address)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert hint.format(address) in words_of(done.stderr)
+
+
+def test_a_capture_whose_name_is_an_address_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a:1"
+    path.write_bytes(b"")
+    assert "cluster" not in words_of(run("summary", path).stderr)
