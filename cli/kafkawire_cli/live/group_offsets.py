@@ -18,7 +18,7 @@ from ..input.panels import Panel
 from ..render.report import Section, print_report
 from .completion import complete_topic
 from .group_state import check_inactive
-from .offset_spec import milliseconds
+from .offset_spec import parse_time
 from .unknown_names import check_partition, described_topics
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ class OffsetOptions(NamedTuple):
         str | None,
         typer.Option(
             metavar="TIME",
-            help="To the first records from this time on (ISO 8601).",
+            help="To the first records from this time on (ISO 8601, or @ and milliseconds since "
+            "1970).",
             rich_help_panel=Panel.OFFSETS,
         ),
     ] = None
@@ -119,6 +120,21 @@ class Target(NamedTuple):
     timestamp: int | None = None
     offset: int | None = None
     shift: int | None = None
+
+
+class NewOffset(NamedTuple):
+    """The offset that a partition gets. wanted: before it was limited to those of the partition."""
+
+    offset: int
+    wanted: int
+
+    @property
+    def note(self) -> str:
+        """Say how it was limited; "" if it was not."""
+        if self.wanted == self.offset:
+            return ""
+        where = "after the end" if self.wanted > self.offset else "before the first offset"
+        return f"{self.wanted:,} is {where}"
 
 
 NO_OFFSETS: Final = OffsetOptions()
@@ -164,7 +180,7 @@ def _target(options: OffsetOptions, now_ms: int) -> Target:
     if options.to_earliest or options.to_latest:
         return Target(timestamp=EARLIEST if options.to_earliest else LATEST)
     if options.to_datetime is not None:
-        return Target(timestamp=milliseconds(options.to_datetime, "--to-datetime"))
+        return Target(timestamp=parse_time(options.to_datetime, "--to-datetime"))
     if options.by_duration is not None:
         return Target(timestamp=max(0, now_ms - _duration_ms(options.by_duration)))
     if options.to_offset is not None:
@@ -192,38 +208,42 @@ async def reset(
     partitions = await partitions_to_change(admin, options, committed)
     offsets = await _find(admin, target, partitions, committed, options)
     if options.execute and offsets:
-        await admin.alter_group_offsets(group_id, offsets)
+        await admin.alter_group_offsets(
+            group_id, {each: new.offset for each, new in offsets.items()}
+        )
     done = "set" if options.execute else "a dry run: --execute would set these offsets"
     rows = [
         (
             each[0],
             str(each[1]),
             f"{committed[each].offset:,}" if each in committed else "",
-            f"{offset:,}",
+            f"{new.offset:,}",
+            new.note,
         )
-        for each, offset in offsets.items()
+        for each, new in offsets.items()
     ]
-    head = ("topic", ">partition", ">committed", ">new offset")
+    head = ("topic", ">partition", ">committed", ">new offset", "")
     print_report(
         form,
         lambda: [Section(f"Group {group_id}: {done}", head, rows)],
         lambda: {
             "group": group_id,
             "executed": options.execute,
-            "offsets": [_json(each, offset, committed) for each, offset in offsets.items()],
+            "offsets": [_json(each, new, committed) for each, new in offsets.items()],
         },
     )
 
 
 def _json(
-    partition: Partition, offset: int, committed: dict[Partition, CommittedOffset]
+    partition: Partition, new: NewOffset, committed: dict[Partition, CommittedOffset]
 ) -> dict[str, Any]:
     old = committed.get(partition)
     return {
         "topic": partition[0],
         "partition": partition[1],
         "committed": None if old is None else old.offset,
-        "new_offset": offset,
+        "new_offset": new.offset,
+        "wanted_offset": new.wanted,
     }
 
 
@@ -260,7 +280,7 @@ async def _find(
     partitions: list[Partition],
     committed: dict[Partition, CommittedOffset],
     options: OffsetOptions,
-) -> dict[Partition, int]:
+) -> dict[Partition, NewOffset]:
     """Find the new offset of each partition; none for a shift from no committed offset.
 
     With --all-topics, partitions that were deleted meanwhile are left out.
@@ -279,13 +299,17 @@ async def _find(
     firsts, ends = await read(EARLIEST), await read(LATEST)
     if target.timestamp is not None:
         found = await read(target.timestamp)
-        offsets = {each: at.offset for each, at in found.items()}
+        offsets = {  # -1: no record from then on
+            each: ends[each].offset if at.offset < 0 else at.offset
+            for each, at in found.items()
+            if each in ends
+        }
     elif target.offset is not None:
         offsets = dict.fromkeys(partitions, target.offset)
     else:
         offsets = {each: committed[each].offset + (target.shift or 0) for each in partitions}
     return {
-        each: ends[each].offset if offset < 0 and target.timestamp is not None
-        else min(max(offset, firsts[each].offset), ends[each].offset)
-        for each, offset in offsets.items() if each in firsts and each in ends
-    }  # fmt: skip
+        each: NewOffset(min(max(wanted, firsts[each].offset), ends[each].offset), wanted)
+        for each, wanted in offsets.items()
+        if each in firsts and each in ends
+    }

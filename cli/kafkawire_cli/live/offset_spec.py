@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MILLISECONDS: Final = 1000
 MAX: Final = (1 << 63) - 1
+TIMES: Final = "an ISO 8601 time, or @ and milliseconds since 1970"
 FORMS: Final = "earliest|latest|OFFSET|-N|TIME"
 
 
@@ -59,18 +60,25 @@ def parse_offset(text: str, option: str) -> OffsetSpec:
     digits = text if kind is OffsetKind.OFFSET else text[1:]
     if digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) <= MAX:
         return OffsetSpec(kind, int(digits))
-    return OffsetSpec(OffsetKind.TIME, milliseconds(text, option))
+    expected = f"earliest, latest, a number, -N for the last N records, {TIMES}"
+    return OffsetSpec(OffsetKind.TIME, _iso_8601(text, option, "offset", expected))
 
 
-def milliseconds(text: str, option: str) -> int:
-    """Parse an ISO 8601 time into milliseconds since 1970."""
+def parse_time(text: str, option: str) -> int:
+    """Parse a time into milliseconds since 1970."""
+    digits = text[1:]
+    if text[:1] == "@" and digits.isascii() and digits.isdecimal() and len(digits) < 20:
+        return min(int(digits), MAX)
+    return _iso_8601(text, option, "time", TIMES)
+
+
+def _iso_8601(text: str, option: str, what: str, expected: str) -> int:
+    """Parse an ISO 8601 time. what, expected: for the error."""
     try:
         at = round(datetime.fromisoformat(text).timestamp() * MILLISECONDS)
     except (ValueError, OverflowError):
         raise typer.BadParameter(
-            f"invalid offset {text!r}: expected earliest, latest, a number, -N for the last N "
-            "records, an ISO 8601 time, or @ and milliseconds since 1970",
-            param_hint=option,
+            f"invalid {what} {text!r}: expected {expected}", param_hint=option
         ) from None
     if at < 0:
         raise typer.BadParameter(f"{text} is before 1970", param_hint=option)

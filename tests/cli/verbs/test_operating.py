@@ -178,3 +178,43 @@ def test_a_capture_whose_name_is_an_address_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a:1"
     path.write_bytes(b"")
     assert "cluster" not in words_of(run("summary", path).stderr)
+
+
+# -- offsets of groups
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted", "new", "note"),
+    [
+        (("--to-offset", "999"), 999, 3, "999 is after the end"),
+        (("--to-offset", "2"), 2, 2, ""),
+        (("--shift-by", "-9"), -8, 0, "-8 is before the first offset"),
+        (("--to-datetime", "@99999999999999"), 3, 3, ""),
+        (("--to-datetime", "1971-01-01"), 0, 0, ""),
+    ],
+)
+def test_an_offset_outside_of_the_partition_is_named(
+    here: tuple[str, str], topic: str, target: tuple[str, str], wanted: int, new: int, note: str
+) -> None:
+    change = ("groups", *here, "--group", f"g-{topic}", "--topic", f"{topic}:2", "--reset-offsets")
+    assert run(*change, "--to-offset", "1", "--execute").exit_code == 0
+    [found] = shown(*change, *target)["offsets"]
+    assert (found["committed"], found["wanted_offset"], found["new_offset"]) == (1, wanted, new)
+    last = run(*change, *target).stdout.splitlines()[-1]
+    assert last.split(maxsplit=4)[4:] == ([note] if note else [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("groups", "--group", "g", "--reset-offsets", "--topic", "t", "--to-datetime", "yesterday"),
+        ("topics", "--topic", "t", "--at", "yesterday"),
+        ("topics", "--topic", "t", "--at", "5"),
+    ],
+)
+def test_the_error_of_a_time_has_the_forms_of_times_alone(words: tuple[str, ...]) -> None:
+    done = run(*words, "-b", "127.0.0.1:1")
+    assert done.exit_code == 2
+    error = words_of(done.stderr)
+    assert "ISO 8601" in error
+    assert "earliest" not in error

@@ -16,7 +16,7 @@ from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
 from ...live.changes import NO_CHANGE_OPTIONS, ChangeOptions
 from ...live.completion import complete_topic
-from ...live.offset_spec import OffsetKind, parse_offset
+from ...live.offset_spec import parse_time
 from ...live.topic_changes import NO_TOPIC_CHANGES, TopicChanges, change, checked
 from ...live.topic_configs import TopicConfigs, read_configs
 from ...live.unknown_names import described_topics
@@ -89,7 +89,7 @@ def topics(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("only allowed with --topic", param_hint="--at")
     if every_config and not named:
         raise typer.BadParameter("only allowed with --topic", param_hint="--all-configs")
-    timestamp = None if at is None else _time(at)
+    timestamp = None if at is None else parse_time(at, "--at")
     to_change = checked(changes)
     confirmation.check("--delete" if changes.delete else None, changing=changes.any)
     client = live.admin_configuration(cluster)
@@ -105,14 +105,6 @@ def topics(  # noqa: PLR0913 - options of the verb
                 await _show(admin, options.form)
 
     live.run(work, client)
-
-
-def _time(text: str) -> int:
-    """Parse --at."""
-    found = parse_offset(text, "--at")
-    if found.kind is not OffsetKind.TIME:
-        raise typer.BadParameter(f"{text!r} is not a time", param_hint="--at")
-    return found.number
 
 
 async def _show(admin: Admin, form: Form) -> None:
