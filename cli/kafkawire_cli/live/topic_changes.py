@@ -17,7 +17,7 @@ from ..input.options import Form, pairs
 from ..input.panels import Panel
 from .changes import Change, ChangeOptions, ChangeReport
 from .completion import complete_topic
-from .unknown_names import described_topics, similar_config
+from .unknown_names import check_configs, described_topics, similar_config
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, TopicInfo
@@ -146,6 +146,8 @@ def change(client: live.Configuration, wanted: Wanted, options: ChangeOptions, f
     async def find() -> None:
         async with live.admin(client.values) as admin:
             found.update(await described_topics(admin, [*wanted.altered, *wanted.deleted]))
+            reset = [key for key, value in wanted.configs.items() if value is None]
+            await check_configs(admin, list(wanted.altered), reset)
 
     async def work() -> None:
         async with live.admin(client.values) as admin:

@@ -71,3 +71,22 @@ def similar_config(keys: Iterable[str]) -> Iterator[None]:
             raise
         hint = suggestion(unknown[0], TOPIC_CONFIGS)
         raise BrokerError(error.code, f"{error.detail}{hint}") from None
+
+
+async def check_configs(admin: Admin, topics: list[str], keys: list[str]) -> None:
+    """Check that topics have configuration keys: brokers accept any key that is reset.
+
+    The BrokerError for an unknown key names a similar one.
+    """
+    from kafkawire import ErrorCode
+    from kafkawire.client.failures import BrokerError
+    from kafkawire.configs import TOPIC_CONFIGS
+
+    if all(key in TOPIC_CONFIGS for key in keys):
+        return
+    for name, entries in (await admin.describe_topic_configs(topics)).items():
+        for key in keys:
+            if key not in entries:  # which may be of a later release than ours
+                hint = suggestion(key, entries)
+                detail = f"topic {name} has no configuration {key!r}{hint}"
+                raise BrokerError(ErrorCode.INVALID_CONFIG, detail)

@@ -218,3 +218,17 @@ def test_the_error_of_a_time_has_the_forms_of_times_alone(words: tuple[str, ...]
     error = words_of(done.stderr)
     assert "ISO 8601" in error
     assert "earliest" not in error
+
+
+# -- changes
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_key_that_is_reset_must_exist(
+    here: tuple[str, str], topic: str, dry_run: tuple[str, ...]
+) -> None:
+    alter = ("topics", *here, "--alter", topic, "--delete-config")
+    done = run(*alter, "retention.mss", *dry_run)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "'retention.mss'; did you mean retention.ms?" in done.stderr
+    assert run(*alter, "retention.ms", *dry_run).exit_code == 0
