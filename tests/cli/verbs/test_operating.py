@@ -232,3 +232,13 @@ def test_a_key_that_is_reset_must_exist(
     assert (done.exit_code, done.stdout) == (1, "")
     assert "'retention.mss'; did you mean retention.ms?" in done.stderr
     assert run(*alter, "retention.ms", *dry_run).exit_code == 0
+
+
+# -- text
+
+
+def test_the_size_of_a_volume_without_a_limit_is_a_dash(here: tuple[str, str]) -> None:
+    lines = [line.split() for line in run("cluster", *here).stdout.splitlines()]
+    head = next(line for line in lines if line[:2] == ["broker", "directory"])
+    row = lines[lines.index(head) + 1]
+    assert row[head.index("free") - len(head) + len(row) :] == ["-", "-"]
