@@ -162,7 +162,9 @@ def _lines(data: bytes) -> str:
 
 
 def _text(data: bytes | None) -> str:
-    """Format bytes as escaped text in a line."""
+    """Format bytes as escaped text in a line; empty ones are a field, too."""
     if data is None:
         return "null"
+    if not data:
+        return '""'
     return printable(data.decode(errors="backslashreplace"))

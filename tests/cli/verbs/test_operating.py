@@ -242,3 +242,24 @@ def test_the_size_of_a_volume_without_a_limit_is_a_dash(here: tuple[str, str]) -
     head = next(line for line in lines if line[:2] == ["broker", "directory"])
     row = lines[lines.index(head) + 1]
     assert row[head.index("free") - len(head) + len(row) :] == ["-", "-"]
+
+
+def test_fields_of_a_record_are_apart_also_if_they_are_empty() -> None:
+    def fields(key: bytes | None, value: bytes | None, header: bytes | None) -> list[str]:
+        record = ConsumerRecord(
+            "t",
+            0,
+            0,
+            0,
+            key,
+            value,
+            (("h", header),),
+            timestamp_type=TimestampType.CREATE_TIME,
+            leader_epoch=0,
+        )
+        return writer("table", ["t"])(record).decode().split()[3:]
+
+    kinds = (None, b"", b"x")
+    every = [fields(*each) for each in product(kinds, kinds, kinds)]
+    assert {len(each) for each in every} == {3}
+    assert len({tuple(each) for each in every}) == len(every)
