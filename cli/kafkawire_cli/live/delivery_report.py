@@ -30,12 +30,13 @@ UNKNOWN: Final = "transaction not known to be committed"
 class DeliveryReport:
     """Counts delivered and failed lines, in input order, and prints the failures.
 
-    place: where a line is, with its number. error: the last failure, if it is of
-    the client. transaction: what became of it; None without one.
+    place: where a line is, with its number. begun: whether lines are read. error: the last failure,
+    if it is of the client. transaction: what became of it; None without one.
     """
 
     def __init__(self, verbose: bool, place: str) -> None:
-        self.lines = self.delivered = self.failed = 0
+        self.delivered = self.failed = 0
+        self.begun = False
         self._verbose = verbose
         self._place = place
         self.error: ClientError | None = None
@@ -50,7 +51,6 @@ class DeliveryReport:
 
     async def add(self, future: asyncio.Future[RecordMetadata]) -> ClientError | None:
         """Add the future of the next line; return its error if it failed at once."""
-        self.lines += 1
         self._pending.append(future)
         while self._pending and (self._pending[0].done() or len(self._pending) > MAX_PENDING):
             await self._report_next()
@@ -61,6 +61,11 @@ class DeliveryReport:
         """Wait for all pending records."""
         while self._pending:
             await self._report_next()
+
+    def created(self, topic: str) -> None:
+        """Report that the cluster created the topic, if a record was delivered to it."""
+        if self.delivered:
+            typer.echo(printable(f"kafkawire produce: topic {topic} was created"), err=True)
 
     async def _report_next(self) -> None:
         from kafkawire.client.failures import ClientError

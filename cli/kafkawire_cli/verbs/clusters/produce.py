@@ -136,8 +136,9 @@ def produce(  # noqa: PLR0913 - options of the verb
     kafkawire produce orders -i order.json --whole-input --key alice
     kafkawire produce orders -i lines.txt --transactional-id import
 
-    Prints the number of delivered and failed records. Exit code 1: a record was not delivered, the
-    transaction was aborted, or cluster or topic not found; 2: usage error.
+    Prints the number of delivered and failed records, and whether the cluster created the topic
+    (auto.create.topics.enable). Exit code 1: a record was not delivered, the transaction was
+    aborted, or cluster or topic not found; 2: usage error.
     """
     from kafkawire.client.failures import ClientError
     from kafkawire.client.producer import PRODUCER_KEYS
@@ -171,11 +172,13 @@ def produce(  # noqa: PLR0913 - options of the verb
             await producer.close(close_timeout_s)
             await report.drain()
         await _suggest_topic(client.values, topic, report.error)
+        if found is None:
+            report.created(topic)
 
     try:
         live.run(work, client)
     finally:
-        if report.lines:
+        if report.begun:
             typer.echo(report.summary, err=True)
     if report.failed:
         raise typer.Exit(1)
@@ -216,6 +219,7 @@ async def _send(
     report: DeliveryReport,
 ) -> None:
     """Send lines with bounded memory. Stop reading after an error that would affect every line."""
+    report.begun = True
     async for line in records:
         try:
             key, value = line_format.record(line)
