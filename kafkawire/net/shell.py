@@ -11,6 +11,7 @@ polled between its time slices.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import uuid
 from abc import abstractmethod
@@ -43,8 +44,13 @@ FLOW_CONTROL: Final[Mapping[type, Callable[[ServerConnection], None]]] = {
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Bind a socket of a listener. port 0: any."""
-    return socket.create_server((host, port), backlog=BACKLOG)
+    """Bind a socket of a listener. port 0: any. Raises OSError, whose filename is the address."""
+    try:
+        return socket.create_server((host, port), backlog=BACKLOG)
+    except OSError as error:
+        is_name = isinstance(error, socket.gaierror)
+        reason = error.strerror if is_name else os.strerror(error.errno or 0)
+        raise OSError(error.errno, reason, f"{host}:{port}") from None
 
 
 def random_uuid(rng: random.Random) -> bytes:

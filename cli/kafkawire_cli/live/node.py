@@ -38,7 +38,7 @@ def run_node(
     try:
         prepared = prepare(options)
     except (OSError, CorruptFile) as error:
-        _fail(error)
+        fail(error)
     with prepared.resources:
         asyncio.run(_run(prepared, faults, recording, quiet))
 
@@ -52,7 +52,8 @@ def observers(recording: Recording | None, quiet: bool) -> Observers:
     return Observers(print_report, print_close, recording)
 
 
-def _fail(error: Exception) -> NoReturn:
+def fail(error: Exception) -> NoReturn:
+    """End because of an error at the start, which names the file or the address."""
     text = getattr(error, "strerror", None) or str(error)
     path = getattr(error, "filename", None)
     text = text if path is None else f"{path}: {text}"
@@ -79,7 +80,7 @@ async def _run(
             tls=prepared.options.config.tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
-        _fail(error)
+        fail(error)
     server.faults.extend(faults)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from errno import EADDRINUSE
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -70,7 +71,10 @@ class Prepared:
 
 
 def prepare(options: NodeOptions) -> Prepared:
-    """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile."""
+    """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile.
+
+    An OSError of a port has the address as its filename.
+    """
     served = options.config
     with ExitStack() as resources:
         disks = {str(each): FileDisk(each) for each in options.data_directories}
@@ -84,7 +88,7 @@ def prepare(options: NodeOptions) -> Prepared:
         for each in options.controllers or (Controller(identity.node_id, served.host, 0),):
             port = each.port
             if each.node_id == identity.node_id:
-                sockets[CONTROLLER] = bound(each.host, port)
+                sockets[CONTROLLER] = _bound_controller(each, sockets[options.client_listener])
                 resources.callback(sockets[CONTROLLER].close)
                 port = sockets[CONTROLLER].getsockname()[1]
             voters.append(each._replace(port=port))
@@ -100,6 +104,18 @@ def prepare(options: NodeOptions) -> Prepared:
         )
         return Prepared(options, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
+
+
+def _bound_controller(controller: Controller, clients: socket.socket) -> socket.socket:
+    """Bind the port of a controller; the error says if clients of the same node have it."""
+    try:
+        return bound(controller.host, controller.port)
+    except OSError as error:
+        if error.errno != EADDRINUSE or controller.port != clients.getsockname()[1]:
+            raise
+        number = controller.node_id
+        reason = f"port of clients (--port), and also of node {number} in --controllers"
+        raise OSError(error.errno, reason, error.filename) from None
 
 
 def front_options(config: ServerConfig) -> FrontOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -169,3 +170,25 @@ def test_a_node_with_a_user_and_tls(tmp_path: Path) -> None:
     with serving("--data-dir", str(tmp_path), *secured) as (_, [port]):
         sasl = Sasl("SCRAM-SHA-512", "alice", "secret", CERTIFICATE)
         Ours().produce(f"127.0.0.1:{port}", "t", [b"a"], sasl=sasl)
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
+        port, free = taken.getsockname()[1], other.getsockname()[1]
+        other.close()
+        node = ("--data-dir", str(tmp_path), "--controllers")
+        for arguments in (
+            ("--port", str(port)),
+            ("--port", str(port), "--data-dir", str(tmp_path)),
+            ("--port", "0", *node, f"127.0.0.1:{port}"),
+        ):
+            result = CliRunner().invoke(app, ["serve", *arguments])
+            expected = f"kafkawire: 127.0.0.1:{port}: Address already in use\n"
+            assert (result.exit_code, result.output) == (2, expected)
+        both = CliRunner().invoke(app, ["serve", "--port", str(free), *node, f"127.0.0.1:{free}"])
+    assert both.exit_code == 2
+    assert f"127.0.0.1:{free}: port of clients (--port)" in both.output
+    assert "node 1 in --controllers" in both.output

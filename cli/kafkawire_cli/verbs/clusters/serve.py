@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kafkawire.display import printable
-
 from ...input.names import complete_release
 from ...input.node import NodeChoice, node_options
 from ...input.options import pairs
-from ...live.node import observers, run_node
+from ...live.node import fail, observers, run_node
 from ...pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
@@ -48,7 +45,12 @@ def serve(  # noqa: PLR0913 - options of the verb
     host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int,
-        typer.Option(min=0, max=65535, metavar="PORT", help="Port of the first broker; 0: any."),
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Port of the first broker; 0: any. A node has another port in --controllers.",
+        ),
     ] = 9092,
     setting: Annotated[
         list[str] | None,
@@ -225,8 +227,7 @@ async def _serve(
     try:
         await server.start()
     except OSError as error:
-        print(printable(f"kafkawire: {error.strerror or error}"), file=sys.stderr)
-        raise typer.Exit(2) from None
+        fail(error)
     server.faults.extend(faults)
     print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
     try:
