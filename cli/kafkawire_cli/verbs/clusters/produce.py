@@ -6,7 +6,7 @@ Law: every line that was read but not delivered is reported, and the exit code i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -140,7 +140,6 @@ def produce(  # noqa: PLR0913 - options of the verb
     (auto.create.topics.enable). Exit code 1: a record was not delivered, the transaction was
     aborted, or cluster or topic not found; 2: usage error.
     """
-    from kafkawire.client.failures import ClientError
     from kafkawire.client.producer import PRODUCER_KEYS
     from kafkawire.net.producer import Producer
 
@@ -158,19 +157,10 @@ def produce(  # noqa: PLR0913 - options of the verb
         if found is not None and partition is not None:
             check_partition(found, partition)
         await producer.start()
-        close_timeout_s: float | None = None
-        try:
-            sends = _send(producer, topic, read(source), line_format, partition, report)
-            if "transactional.id" in client.values:
-                await in_transaction(producer, sends, report)
-            else:
-                await sends
-        except (asyncio.CancelledError, ClientError):
-            close_timeout_s = DELIVER_SECONDS
-            raise
-        finally:
-            await producer.close(close_timeout_s)
-            await report.drain()
+        sends = _send(producer, topic, read(source), line_format, partition, report)
+        if "transactional.id" in client.values:
+            sends = in_transaction(producer, sends, report)
+        await _closed_after(sends, producer, report)
         await _suggest_topic(client.values, topic, report.error)
         if found is None:
             report.created(topic)
@@ -208,6 +198,23 @@ def _headers(given: list[str]) -> tuple[tuple[str, bytes | None], ...]:
             raise typer.BadParameter(f"{text!r}: expected NAME=VALUE", param_hint="--header")
         headers.append((name, _bytes(value)))
     return tuple(headers)
+
+
+async def _closed_after(
+    sends: Coroutine[Any, Any, None], producer: Producer, report: DeliveryReport
+) -> None:
+    """Send records, and close the producer; one that failed does not wait long for its brokers."""
+    from kafkawire.client.failures import ClientError
+
+    close_timeout_s: float | None = None
+    try:
+        await sends
+    except (asyncio.CancelledError, ClientError):
+        close_timeout_s = DELIVER_SECONDS
+        raise
+    finally:
+        await producer.close(close_timeout_s)
+        await report.drain()
 
 
 async def _send(
