@@ -404,7 +404,7 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     (*RESET, "--topic", "t", "--by-duration", "PT"): "invalid duration 'PT'",
     (*RESET, "--topic", "t", "--to-datetime", "x"): "--to-datetime: invalid",
     ("topics", "-b", NOBODY, "--at", "@5"): "--at: only allowed with --topic",
-    ("topics", "-b", NOBODY, "--topic", "t", "--at", "5"): "'5' is not a time",
+    ("topics", "-b", NOBODY, "--topic", "t", "--at", "5"): "invalid time '5'",
     ("topics", "-b", NOBODY, "--sort", "bytes"): "only allowed with captures",
     ("groups", "-b", NOBODY, "--port", "9092"): "only allowed with captures",
     ("topics", "-b", NOBODY, "--create", "t", "--delete", "t"): "not allowed together",
