@@ -16,12 +16,12 @@ from .configs import Settings
 from .context import Context, Endpoint
 from .fetch_sessions import Sessions
 from .forwarding import ForwardingManager
+from .forwarding.topic_creation import TopicCreation
 from .groups.coordinators import Coordinators
 from .machines import Machines
 from .metadata_cache import MetadataCache, TopicsMetadata
 from .network.request_channel import RequestChannel
 from .quotas.throttling import Throttling
-from .topic_creation import TopicCreation
 from .topic_rules import TopicRules
 from .topics import OFFSETS_TOPIC
 from .transactions import Transactions

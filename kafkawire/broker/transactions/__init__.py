@@ -12,17 +12,17 @@ from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...transactions import TransactionConfig
 from ..context import Context
+from ..forwarding.topic_creation import TopicCreation
 from ..groups.coordinators import Coordinators
 from ..machines import Machines
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
-from ..producer_ids import ProducerIds
-from ..topic_creation import TopicCreation
 from .apis import TransactionRequests
 from .coordinators import TransactionCoordinators
 from .markers import NodeMarkers
 from .offsets import TransactionalOffsets
 from .produce import ProduceVerification
+from .producer_ids import ProducerIds
 from .verification import TransactionVerifier
 
 __all__ = ["Transactions"]

@@ -37,18 +37,18 @@ from ...transactions import (
 )
 from ...transactions import Request as CoordinatorRequest
 from ...transactions.responses import of_version, partitions_of, topic_results
+from ..forwarding.topic_creation import TopicCreation
 from ..groups.coordinators import partition_for
 from ..machines import Machines
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
-from ..producer_ids import ProducerIds
 from ..request import DELAYED, HandlerResult, Outcome, Request
-from ..topic_creation import TopicCreation
 from ..topics import OFFSETS_TOPIC
 from .coordinators import TransactionCoordinators
 from .describing import describe_producers, describe_transactions, list_transactions
 from .markers import NodeMarkers
 from .offsets import TransactionalOffsets
+from .producer_ids import ProducerIds
 
 E = ErrorCode
 SEVERAL_FROM: Final = 4

@@ -26,9 +26,9 @@ from ..groups.coordinator_log import CoordinatorLog
 from ..groups.coordinators import partition_for
 from ..machines import Machines
 from ..metadata_cache import MetadataCache
-from ..producer_ids import ProducerIds
 from ..topics import NO_LEADER, TRANSACTIONS_TOPIC
 from .markers import NodeMarkers
+from .producer_ids import ProducerIds
 
 E = ErrorCode
 Then = Callable[[Result, float], None]

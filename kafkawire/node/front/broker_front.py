@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ...broker.broker import Broker
-from ...broker.config_changes import CheckedForwarding
 from ...broker.configs import Settings
 from ...broker.control_state import ControlState
 from ...broker.events import (
@@ -26,17 +25,18 @@ from ...broker.events import (
 )
 from ...broker.fetch_sessions import Sessions
 from ...broker.forwarding import ForwardingManager
+from ...broker.forwarding.config_changes import CheckedForwarding
+from ...broker.forwarding.topic_creation import TopicCreation
 from ...broker.groups.coordinator_log import CoordinatorLog
 from ...broker.groups.coordinators import Coordinators
 from ...broker.groups.leadership import GroupCoordinators
 from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
-from ...broker.producer_ids import ProducerIds
 from ...broker.quotas.client_quotas import ClientQuotas
 from ...broker.quotas.throttling import Throttling
-from ...broker.topic_creation import TopicCreation
 from ...broker.topic_rules import TopicRules
 from ...broker.transactions import Transactions
+from ...broker.transactions.producer_ids import ProducerIds
 from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest

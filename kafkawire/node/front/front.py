@@ -84,7 +84,7 @@ class NodeFront:
         self._effects: list[Effect] = []
         settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
-        self._faults: list[Fault] = [] if faults is None else faults
+        self.faults: list[Fault] = [] if faults is None else faults
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
@@ -137,13 +137,8 @@ class NodeFront:
             self._draw,
             config.epoch_ms,
             self._options.load_seconds,
-            self._faults,
+            self.faults,
         )
-
-    @property
-    def faults(self) -> list[Fault]:
-        """The faults to inject into requests of clients."""
-        return self._faults
 
     # -- the machine
 

@@ -9,14 +9,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from ..messages.allocate_producer_ids_request import AllocateProducerIdsRequest
-from ..messages.allocate_producer_ids_response import AllocateProducerIdsResponse
-from ..messages.init_producer_id_response import InitProducerIdResponse
-from ..primitives import Message
-from ..protocol import ErrorCode
-from .forwarding import Submit
-from .network.request_channel import RequestChannel
-from .request import DELAYED, Outcome, Request
+from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
+from ...messages.allocate_producer_ids_response import AllocateProducerIdsResponse
+from ...messages.init_producer_id_response import InitProducerIdResponse
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ..forwarding import Submit
+from ..network.request_channel import RequestChannel
+from ..request import DELAYED, Outcome, Request
 
 NOBODY: Final = -1
 Then = Callable[[int | None, float], None]

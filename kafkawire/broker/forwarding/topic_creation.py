@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..configs.topic_names import topic_name_error
-from ..messages.create_topics_request import (
+from ...configs.topic_names import topic_name_error
+from ...messages.create_topics_request import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from ..messages.create_topics_response import CreateTopicsResponse
-from ..metadata import MetadataDelta
-from ..primitives import Message
-from ..protocol import ErrorCode
-from .configs import Settings
-from .forwarding import Submit
-from .metadata_cache import MetadataCache, TopicMetadata
-from .topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ...messages.create_topics_response import CreateTopicsResponse
+from ...metadata import MetadataDelta
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ..configs import Settings
+from ..metadata_cache import MetadataCache, TopicMetadata
+from ..topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from . import Submit
 
 TIMEOUT_MS: Final = 30_000
 AGAIN: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER})

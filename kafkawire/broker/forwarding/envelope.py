@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..controller.operations.refusals import is_refused
-from ..errors import DecodeError, UnsupportedVersion
-from ..messages.api_key import ApiKey
-from ..messages.envelope_request import EnvelopeRequest
-from ..messages.envelope_response import EnvelopeResponse
-from ..primitives import Message
-from ..protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
-from .apis import FORWARDED
-from .request import Request
+from ...controller.operations.refusals import is_refused
+from ...errors import DecodeError, UnsupportedVersion
+from ...messages.api_key import ApiKey
+from ...messages.envelope_request import EnvelopeRequest
+from ...messages.envelope_response import EnvelopeResponse
+from ...primitives import Message
+from ...protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
+from ..apis import FORWARDED
+from ..request import Request
 
 SIZE: Final = 4
 """The size in front of a frame, which an Envelope leaves out."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..configs import (
+from ...configs import (
     BROKER_CONFIGS,
     GROUP_CONFIGS,
     ConfigKey,
@@ -19,16 +19,16 @@ from ..configs import (
     config_error,
     source_of,
 )
-from ..controller.operations.alter_configs import changes
-from ..controller.operations.assignments import Refused
-from ..controller.operations.refusals import refusal
-from ..messages.alter_configs_request import AlterConfigsRequest
-from ..messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
-from ..primitives import Message
-from ..protocol import ErrorCode
-from .configs import Settings
-from .forwarding import AnyPlan, ForwardingManager, Submit
-from .request import DELAYED, HandlerResult, Request
+from ...controller.operations.alter_configs import changes
+from ...controller.operations.assignments import Refused
+from ...controller.operations.refusals import refusal
+from ...messages.alter_configs_request import AlterConfigsRequest
+from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
+from ...primitives import Message
+from ...protocol import ErrorCode
+from ..configs import Settings
+from ..request import DELAYED, HandlerResult, Request
+from . import AnyPlan, ForwardingManager, Submit
 
 Problem = tuple[ErrorCode, str]
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest

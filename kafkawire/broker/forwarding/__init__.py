@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from ..messages.api_key import ApiKey
-from ..primitives import Message
+from ...messages.api_key import ApiKey
+from ...primitives import Message
+from ..fetched import Fetched
+from ..request import DELAYED, HandlerResult, Request
 from .envelope import EnvelopePlan, opened
-from .fetched import Fetched
-from .request import DELAYED, HandlerResult, Request
 
 B = TypeVar("B", bound=Message)
 M = TypeVar("M", bound=Message, contravariant=True)
