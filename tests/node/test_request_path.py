@@ -49,12 +49,14 @@ def produce(
     return (client or harness.client()).exchange(request, 9, ProduceResponse)
 
 
+def fetch_request(offset: int = 0) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=2 * LARGE)
+    topic = FetchTopic(topic="t", partitions=[partition])
+    return FetchRequest(max_wait_ms=100, min_bytes=1, topics=[topic])
+
+
 def fetch(harness: NodeHarness, client: NodeClient | None = None) -> FetchResponse:
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=2 * LARGE)
-    request = FetchRequest(
-        max_wait_ms=100, min_bytes=1, topics=[FetchTopic(topic="t", partitions=[partition])]
-    )
-    return (client or harness.client()).exchange(request, 11, FetchResponse)
+    return (client or harness.client()).exchange(fetch_request(), 11, FetchResponse)
 
 
 class CountedBatch:
@@ -195,7 +197,7 @@ def calls(work: Callable[[], object]) -> int:
 def test_no_other_part_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Produce and a Fetch concern replicas alone, and so does the next deadline after them."""
     harness = NodeHarness(topics={"t": 1})
-    client = harness.client()
+    client, waiting = harness.client(), harness.client()
     asked: Counter[str] = Counter()
     parts = (
         (RaftManager, "next_deadline"),
@@ -216,6 +218,9 @@ def test_no_other_part_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(part, name, asking)
     produce(harness, batch(1, 100), client=client)
     fetch(harness, client)
+    waiting.send(fetch_request(offset=1), 11)
+    produce(harness, batch(1, 100), client=client)
+    assert waiting.receive(FetchResponse).responses[0].partitions[0].records
     assert not asked
     harness.advance(10.0)
     assert asked, "heartbeats are due"
