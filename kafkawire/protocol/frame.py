@@ -8,6 +8,8 @@ frame.
     SASL v0   size | raw token (no header: after a SaslHandshake of version 0)
 """
 
+# over 300 lines: one format, decoded and encoded, with what may be wrong with a size
+
 from __future__ import annotations
 
 from collections.abc import Mapping
