@@ -94,6 +94,8 @@ class BrokerLifecycleManager:
         self._urgent = False
         """Whether something has changed since the request in flight: the next one follows it."""
         self._stop_at: float | None = None
+        self._session_end = 0.0
+        """When controllers fence this broker, unless they respond to another heartbeat before."""
 
     # -- what happens
 
@@ -103,7 +105,10 @@ class BrokerLifecycleManager:
         self._hurry(now)
 
     def begin_shutdown(self, now: float) -> None:
-        """Request that the leaders of this broker are moved, if it leads any."""
+        """Request that the leaders of this broker are moved, if it leads any.
+
+        It waits as long as its session lasts: without one, controllers move them by themselves.
+        """
         if (self.state, C.SHUTDOWN) in TRANSITIONS:
             self._change(C.SHUTDOWN)
             self._stop_at = now + self.config.controlled_shutdown_timeout
@@ -123,13 +128,14 @@ class BrokerLifecycleManager:
             self.epoch = body.broker_epoch
             delay = 0.0
         elif isinstance(body, BrokerHeartbeatResponse) and not self.error:
-            delay = self._heartbeat(body)
+            delay = self._heartbeat(body, now)
             if self._urgent:
                 delay = 0.0
         self._due = now + delay
 
-    def _heartbeat(self, body: BrokerHeartbeatResponse) -> float:
+    def _heartbeat(self, body: BrokerHeartbeatResponse, now: float) -> float:
         """Take over what the controller says; return when to send the next heartbeat."""
+        self._session_end = now + self.config.session_timeout
         self.is_fenced = body.is_fenced
         if self.state is S.RECOVERY and not body.is_fenced:
             self._change(C.UNFENCED)
@@ -153,15 +159,19 @@ class BrokerLifecycleManager:
 
     def next_deadline(self) -> float | None:
         """Return when `request` has something to send, or the shutdown has waited enough."""
-        times = [each for each in (self._due, self._stop_at) if each is not None]
+        times = [each for each in (self._due, self._last_moment()) if each is not None]
         return None if self.state is S.SHUTTING_DOWN else min(times, default=None)
+
+    def _last_moment(self) -> float | None:
+        """Return until when a shutdown waits for a controller; None if none was requested."""
+        return None if self._stop_at is None else min(self._stop_at, self._session_end)
 
     def request(self, metadata_offset: int, now: float) -> tuple[Message, int] | None:
         """Return the request that is due, with its version.
 
         metadata_offset: of the last record of metadata that the broker has read.
         """
-        if self.state is S.PENDING_CONTROLLED_SHUTDOWN and now >= (self._stop_at or 0.0):
+        if self.state is S.PENDING_CONTROLLED_SHUTDOWN and now >= (self._last_moment() or 0.0):
             self._change(C.MAY_STOP)
         if self.state is S.SHUTTING_DOWN or self._due is None or now < self._due:
             return None

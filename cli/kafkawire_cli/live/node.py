@@ -1,6 +1,7 @@
 """Runs one node for `serve`: until it is interrupted, or cannot go on.
 
-Law: the first signal lets the node stop in order, the second one ends it at once.
+Law: the first signal lets the node stop in order, the second one ends it at once. A node that waits
+for a controller to stop says so.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from ..render.request_lines import print_close, print_line, print_report
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
-    from kafkawire.net.nodes.server import TopicName
+    from kafkawire.net.nodes.server import NodeServer, TopicName
     from kafkawire.net.nodes.start import NodeOptions, Prepared
     from kafkawire.net.server_recording import Recording
     from kafkawire.net.shell import Observers
     from kafkawire.node.front.front import Effect
 
 FAILED: Final = 1
+WAITING_SECONDS: Final = 1.0
+"""How long after the first signal a node says what it waits for."""
 
 
 def run_node(
@@ -84,7 +87,7 @@ async def _run(
     server.faults.extend(faults)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.shut_down)
+        loop.add_signal_handler(number, _shut_down, server)
     await server.start()
     try:
         if await server.serving():
@@ -96,6 +99,19 @@ async def _run(
     if stopped.failure is not None:
         print(printable(f"kafkawire: {stopped.failure}"), file=sys.stderr)
         raise typer.Exit(FAILED)
+
+
+def _shut_down(server: NodeServer) -> None:
+    server.shut_down()
+    server.loop.call_later(WAITING_SECONDS, _print_waiting, server)
+
+
+def _print_waiting(server: NodeServer) -> None:
+    """Say that a node has not stopped yet, and why."""
+    if not server.stopped.done():
+        reason = "waits for a controller to move its leaders to other nodes"
+        node = f"node {server.config.node_id}"
+        print(f"kafkawire: {node} {reason}; a second signal ends it at once", file=sys.stderr)
 
 
 # over 40 lines: a case for each effect

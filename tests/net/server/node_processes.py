@@ -34,12 +34,12 @@ class NodeProcess:
     def __init__(self, node_id: int, folder: Path, port: int, controllers: str) -> None:
         self.node_id = node_id
         settings = [f"--set={name}={value}" for name, value in SETTINGS.items()]
-        self._command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--quiet"]
-        self._command += ["--data-dir", str(folder), "--node-id", str(node_id)]
-        self._command += ["--port", str(port), "--controllers", controllers, *settings]
+        self.command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--quiet"]
+        self.command += ["--data-dir", str(folder), "--node-id", str(node_id)]
+        self.command += ["--port", str(port), "--controllers", controllers, *settings]
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self._command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
     def serves(self) -> None:
         """Wait until it listens."""
