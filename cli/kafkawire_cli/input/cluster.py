@@ -17,7 +17,7 @@ import typer
 
 from kafkawire.display import printable
 
-from . import inputs
+from .addresses import looks_like_address
 from .options import ReportOptions, pairs
 from .panels import Panel
 from .profiles import (
@@ -213,7 +213,7 @@ def is_live(
     live = not captures and (
         cluster.with_environment(os.environ).names_a_cluster or variable(SERVERS) in os.environ
     )
-    address = next(filter(inputs.looks_like_address, captures or []), None)
+    address = next(filter(looks_like_address, captures or []), None)
     if address is not None:
         raise typer.BadParameter(
             f"{address}: No such file or directory; did you mean -b {address}?",

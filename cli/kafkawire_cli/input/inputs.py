@@ -19,6 +19,8 @@ import typer
 
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
 
+from .addresses import cluster_hint
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -116,20 +118,7 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}{_cluster_hint(path)}") from None
-
-
-def looks_like_address(name: str) -> bool:
-    """Return whether an input is not a file but the address of a broker."""
-    return re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}", name) is not None and not (
-        Path(name).exists()
-    )
-
-
-def _cluster_hint(path: Path) -> str:
-    if not looks_like_address(str(path)):
-        return ""
-    return f"; for a live cluster, see kafkawire cluster {path}"
+        raise InputError(f"{path}: {error.strerror}{cluster_hint(path)}") from None
 
 
 def parts(file: BufferedReader) -> Iterator[bytes]:

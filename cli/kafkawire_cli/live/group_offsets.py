@@ -7,7 +7,6 @@ partition becomes its first or its end offset, as with Kafka's own tool.
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -18,18 +17,13 @@ from ..input.panels import Panel
 from ..render.report import Section, print_report
 from .completion import complete_topic
 from .group_state import check_inactive
-from .offset_spec import parse_time
+from .offset_spec import parse_duration, parse_time
 from .unknown_names import check_partition, described_topics
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, CommittedOffset, Offset
 
     Partition = tuple[str, int]
-
-DURATION: Final = re.compile(
-    r"P(?:(?P<days>\d{1,6})D)?(?:T(?=\d)(?:(?P<hours>\d{1,6})H)?(?:(?P<minutes>\d{1,6})M)?"
-    r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,9})?)S)?)?"
-)
 
 
 class OffsetOptions(NamedTuple):
@@ -182,21 +176,12 @@ def _target(options: OffsetOptions, now_ms: int) -> Target:
     if options.to_datetime is not None:
         return Target(timestamp=parse_time(options.to_datetime, "--to-datetime"))
     if options.by_duration is not None:
-        return Target(timestamp=max(0, now_ms - _duration_ms(options.by_duration)))
+        return Target(
+            timestamp=max(0, now_ms - parse_duration(options.by_duration, "--by-duration"))
+        )
     if options.to_offset is not None:
         return Target(offset=options.to_offset)
     return Target(shift=options.shift_by or 0)
-
-
-def _duration_ms(text: str) -> int:
-    match = DURATION.fullmatch(text)
-    parts = {name: float(part) for name, part in match.groupdict().items() if part} if match else {}
-    if not parts:
-        raise typer.BadParameter(
-            f"invalid duration {text!r}: expected ISO 8601 such as PT1H30M or P1D",
-            param_hint="--by-duration",
-        )
-    return round(timedelta(**parts).total_seconds() * 1000)
 
 
 async def reset(

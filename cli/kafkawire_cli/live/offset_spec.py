@@ -11,8 +11,9 @@ Law: an invalid one is a usage error that lists the forms.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 MILLISECONDS: Final = 1000
 MAX: Final = (1 << 63) - 1
 TIMES: Final = "an ISO 8601 time, or @ and milliseconds since 1970"
+DURATION: Final = re.compile(
+    r"P(?:(?P<days>\d{1,6})D)?(?:T(?=\d)(?:(?P<hours>\d{1,6})H)?(?:(?P<minutes>\d{1,6})M)?"
+    r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,9})?)S)?)?"
+)
 FORMS: Final = "earliest|latest|OFFSET|-N|TIME"
 
 
@@ -83,6 +88,18 @@ def _iso_8601(text: str, option: str, what: str, expected: str) -> int:
     if at < 0:
         raise typer.BadParameter(f"{text} is before 1970", param_hint=option)
     return at
+
+
+def parse_duration(text: str, option: str) -> int:
+    """Parse an ISO 8601 duration into milliseconds."""
+    match = DURATION.fullmatch(text)
+    parts = {name: float(part) for name, part in match.groupdict().items() if part} if match else {}
+    if not parts:
+        raise typer.BadParameter(
+            f"invalid duration {text!r}: expected ISO 8601 such as PT1H30M or P1D",
+            param_hint=option,
+        )
+    return round(timedelta(**parts).total_seconds() * 1000)
 
 
 async def find_offsets(

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from kafkawire.net.admin import LogDirInfo, QuorumInfo, QuorumReplica
 
 NS_PER_MS: Final = 1_000_000
-NO_LIMIT: Final = (1 << 63) - 1
-"""Size of a log directory in memory, as it is reported."""
 
 
 def sections(state: ClusterState, most: int | None, *, apis: bool) -> Iterator[Section]:
@@ -122,14 +120,13 @@ def _log_dirs(state: ClusterState) -> Section:
 def _log_dir(one: LogDirInfo) -> tuple[str, ...]:
     from kafkawire.client.requests import error_of
 
-    volume = [_volume(size, one.total) for size in (one.usable, one.total)]
+    free, size = (_volume(each, one.total) for each in (one.usable, one.total))
     error = error_of(one.error).name if one.error else ""
-    return (one.path, f"{one.replicas:,}", bytes_text(one.size), *volume, error)
+    return (one.path, f"{one.replicas:,}", bytes_text(one.size), free, size, error)
 
 
 def _volume(size: int, total: int) -> str:
-    """Format bytes of a volume; "" if they were not reported, "-" for a volume without a limit."""
-    return "" if size < 0 else "-" if total == NO_LIMIT else bytes_text(size)
+    return "" if size < 0 else "-" if total == (1 << 63) - 1 else bytes_text(size)  # in memory
 
 
 def _quorum(quorum: QuorumInfo | Unavailable) -> Section:
