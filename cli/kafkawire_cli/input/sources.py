@@ -6,8 +6,10 @@ and skipped.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
@@ -89,6 +91,35 @@ def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
         raise InputError(f"{error.filename or output or 'output'}: {error.strerror}") from None
 
 
+def check_output(outputs: Iterable[Path], given: Iterable[str | Path | None]) -> None:
+    """Check that no output file is an input, also by a link: writing it would destroy the input.
+
+    given: inputs as given, standard input as `-`; those that do not exist are reported when they
+    are read. Raises a usage error.
+    """
+    existing = {_identity(to.stat()): to for to in outputs if to.exists()}
+    if not existing:
+        return
+    for about in _inputs(each for each in given if each is not None):
+        to = existing.get(_identity(about))
+        if to is not None:
+            raise typer.BadParameter(printable(f"{to} is one of the inputs"), param_hint="--output")
+
+
+def _inputs(given: Iterable[str | Path]) -> Iterator[os.stat_result]:
+    for name in given:
+        if str(name) == "-":
+            with suppress(OSError):  # tests replace standard input
+                yield os.fstat(sys.stdin.fileno())
+            continue
+        with suppress(OSError, ValueError, InputError):
+            yield from [path.stat() for path in inputs.expand([Path(name)])]
+
+
+def _identity(about: os.stat_result) -> tuple[int, int]:
+    return about.st_dev, about.st_ino
+
+
 class Sources(NamedTuple):
     """Captures to be read as one. refused: the number of inputs that are not captures."""
 
@@ -145,7 +176,7 @@ class Known(NamedTuple):
     """Known brokers: their ports, and their addresses as `address:port`; a TLS key log.
 
     key_log: as read once, since it may be a pipe. package: the import name of the messages'
-    package; None for Kafka's. tunnels: those on other UDP ports.
+    package; None for Kafka's. tunnels: those on other UDP ports. keylog_file: of the key log.
     """
 
     ports: list[int]
@@ -153,6 +184,7 @@ class Known(NamedTuple):
     key_log: KeyLog | None = None
     package: str | None = None
     tunnels: Sequence[str] = ()
+    keylog_file: Path | None = None
 
     @property
     def keylog(self) -> KeyLog | None:
@@ -172,7 +204,7 @@ def known(
     if tunnels:
         _check_tunnels(tunnels)
     if not brokers:
-        return Known(ports or [], [], key_log, package, tunnels or ())
+        return Known(ports or [], [], key_log, package, tunnels or (), keylog)
     from kafkawire.capture.tcp.connection import endpoint
 
     found: list[str] = []
@@ -182,7 +214,7 @@ def known(
             found.append(text)
         except ValueError:
             found += _resolved(text)
-    return Known(ports or [], found, key_log, package, tunnels or ())
+    return Known(ports or [], found, key_log, package, tunnels or (), keylog)
 
 
 def _check_tunnels(tunnels: list[str]) -> None:

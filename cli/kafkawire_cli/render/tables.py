@@ -171,6 +171,9 @@ def write(
     with usage_errors():
         checked(wanted.where, names, brokers.package)
     files = _files(list(dict.fromkeys(names)), *output)
+    captures.check_output(
+        [file for file in files.values() if file is not None], [*given, brokers.keylog_file]
+    )
     is_live = given == ["-"] and output.to is None
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)

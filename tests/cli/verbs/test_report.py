@@ -202,7 +202,7 @@ def test_a_capture_is_not_overwritten(tmp_path: Path) -> None:
     copy.write_bytes(CAPTURE.read_bytes())
     result = run("report", copy, "-o", tmp_path / "." / "c.pcap")
     assert result.exit_code == 2
-    assert "is one of the captures" in result.stderr
+    assert "is one of the inputs" in result.stderr
     assert copy.read_bytes() == CAPTURE.read_bytes()
 
 

@@ -22,7 +22,7 @@ from ...input.options import (
 )
 from ...input.panels import Panel
 from ...input.rule_options import UNCHANGED, RuleOptions
-from ...input.sources import readable, reading, refuse
+from ...input.sources import check_output, readable, reading, refuse
 from ...render.report import exit_if_incomplete
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def report(  # noqa: PLR0913 - options of the verb
     """
     releases = releases_of_kafka()
     release = known_release(target or latest_release(releases), releases)
-    if to.exists() and any(Path(one).exists() and to.samefile(one) for one in given):
-        raise typer.BadParameter(f"{to} is one of the captures", param_hint="--output")
+    check_output([to], [*given, keylog])
     from ...render.page.document import library
 
     charts = library()

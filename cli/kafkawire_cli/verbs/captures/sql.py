@@ -19,7 +19,7 @@ from ...input.captures.query_tables import QueryTables, Shown
 from ...input.inputs import InputError, MissingOption
 from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.panels import Panel
-from ...input.sources import Known, known, readable, refuse, sources
+from ...input.sources import Known, check_output, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
 from ...render.query_rows import BINARY, SUFFIXES, Shape, write
 
@@ -99,6 +99,8 @@ def sql(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("only allowed with a query", param_hint="--output")
     if query is None and files == ["-"]:
         raise MissingOption("standard input is the capture", param_hint="QUERY")
+    if to is not None:
+        check_output([to], [*files, keylog])
     pipes.keep_memory()
     pipes.collect_at_exit()
     from kafkawire.capture.tables.arrow.importing import import_arrow
