@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
 from .captures.progress import progress
-from .inputs import Entry, Format, InputError, MissingOption
+from .inputs import Entry, Format, Ignored, InputError, MissingOption
 from .names import checked_version, direction_of, message_of
 from .packages import registry
-from .sources import Known
+from .sources import Known, report_ignored
 
 if TYPE_CHECKING:
     from kafkawire import Registry
@@ -47,15 +47,15 @@ def bare_body(
     return BareBody(info.api_key, checked_version(info, version), towards)
 
 
-def each_file(given: list[str]) -> Iterator[str]:
-    """Replace directories by the captures in them.
+def each_file(given: list[str], ignored: Ignored | None = None) -> Iterator[str]:
+    """Replace directories and patterns by the captures they stand for.
 
     So an invalid file does not affect the others.
     """
     for name in given:
-        is_directory = name != "-" and not inputs.is_hex_argument(name) and Path(name).is_dir()
+        is_text = name == "-" or inputs.is_hex_argument(name)
         try:
-            files = [str(file) for file in inputs.expand([Path(name)])] if is_directory else [name]
+            files = [name] if is_text else list(map(str, inputs.expand([Path(name)], ignored)))
         except InputError:
             files = [name]  # no captures: reported when it is read
         yield from files
@@ -65,8 +65,9 @@ def capture_files(given: list[str], form: Format, bare: BareBody | None) -> list
     """Return the files if all inputs are capture files, otherwise nothing."""
     if bare is not None or any(name == "-" or inputs.is_hex_argument(name) for name in given):
         return []
+    ignored: list[tuple[Path, list[Path]]] = []
     try:
-        files = list(inputs.expand(Path(name) for name in given))
+        files = list(inputs.expand(map(Path, given), lambda *each: ignored.append(each)))
     except InputError:
         return []  # reported when it is read
     if any(inputs.is_stream(file) for file in files):
@@ -75,7 +76,11 @@ def capture_files(given: list[str], form: Format, bare: BareBody | None) -> list
         kinds = [_kind(form, bare, inputs.first_bytes(file), str(file)) for file in files]
     except InputError:
         return []  # reported when it is read
-    return files if all(kind is Format.CAPTURE for kind in kinds) else []
+    if not all(kind is Format.CAPTURE for kind in kinds):
+        return []
+    for directory, others in ignored:
+        report_ignored(directory, others)
+    return files
 
 
 class Wanted(NamedTuple):
@@ -93,7 +98,9 @@ def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> I
     if inputs.is_hex_argument(name):
         yield from _bytes("hex argument", name.encode(), Format.HEX, bare, wanted)
         return
-    if not os.path.exists(name):
+    from kafkawire.capture.files.listing import PATTERN
+
+    if not os.path.exists(name) and not PATTERN.search(name):
         raise inputs.InputError(f"{name}: No such file or directory, and not hex text")
     for file in inputs.expand([Path(name)]):
         if inputs.is_stream(file):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import printable
+from kafkawire.display import plural, printable
 
 from .. import pipes
 from . import inputs
@@ -91,6 +91,17 @@ def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
         raise InputError(f"{error.filename or output or 'output'}: {error.strerror}") from None
 
 
+SHOWN: Final = 3
+"""Names of ignored files that are shown, at most."""
+
+
+def report_ignored(directory: Path, files: Sequence[Path]) -> None:
+    """Report the files of a directory that are not read, because they are not captures."""
+    names = [file.name for file in files[:SHOWN]] + ["..."] * (len(files) > SHOWN)
+    note = f"{plural(len(files), 'file')} ignored, not captures by name or content"
+    typer.echo(printable(f"kafkawire: {directory}: {note}: {', '.join(names)}"), err=True)
+
+
 def check_output(outputs: Iterable[Path], given: Iterable[str | Path | None]) -> None:
     """Check that no output file is an input, also by a link: writing it would destroy the input.
 
@@ -132,7 +143,7 @@ def sources(verb: str, given: list[str]) -> Sources:
 
     Files that are not captures are reported and skipped; InputError if none is left.
     """
-    paths = [Path("-")] if given == ["-"] else list(inputs.expand(Path(name) for name in given))
+    paths = [Path("-")] if given == ["-"] else list(inputs.expand(map(Path, given), report_ignored))
     streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
     if streams:
         if len(paths) > 1:

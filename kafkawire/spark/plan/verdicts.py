@@ -10,11 +10,11 @@ Law: every input has a verdict, the one that `kafkawire decode` gives to the sam
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from ...capture.files.listing import CAPTURE_NAME
 from ...capture.files.recognition import HEAD, check_head
 from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
 from ..splitting import InputFile
@@ -22,9 +22,6 @@ from ..splitting.stores import Reader, opened
 
 PROBLEMS: Final = "problems"
 """The table whose rows are findings."""
-
-CAPTURE_NAME: Final = re.compile(r"\.(pcap|pcapng|cap)\d*(\.gz|\.zst)?$")
-"""Names of captures, as `kafkawire decode` looks for them in a directory."""
 
 
 class FileStatus(StrEnum):

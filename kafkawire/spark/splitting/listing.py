@@ -10,24 +10,20 @@ its content, when it is read.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from ...capture.files.listing import HIDDEN, PATTERN
 from .file_list import FileList, file_list
 from .stores import InputFile, Store, explained, filesystem, is_uri, located
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
-
-PATTERN: Final = re.compile(r"[*?\[]")
-HIDDEN: Final = ("_", ".")
-"""Prefixes of hidden names: files of other programs, or files that are still being written."""
 
 
 def inputs(

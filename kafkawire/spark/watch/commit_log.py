@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...capture.files.blocks import NO_TIME
+from ...capture.files.listing import HIDDEN
 from ...capture.snapshot import STATE_VERSION
 from ..errors import SparkError
-from ..splitting.listing import HIDDEN
 from ..splitting.stores import Store
 from ..write.output_directory import MANIFEST, UNFINISHED, WATCH
 from ..write.output_lock import OutputInUse, locked, this_process

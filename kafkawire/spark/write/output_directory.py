@@ -23,11 +23,11 @@ from typing import Any, Final
 
 from pyarrow import fs
 
+from ...capture.files.listing import HIDDEN
 from ...capture.tables import TABLES
 from ...display import plural
 from ..errors import SparkError
 from ..splitting import InputFile
-from ..splitting.listing import HIDDEN
 from ..splitting.stores import Store, explained, filesystem
 
 MANIFEST: Final = "_manifest"

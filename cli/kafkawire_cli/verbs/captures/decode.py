@@ -27,7 +27,7 @@ from ...input.options import (
 )
 from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
-from ...input.sources import INTERRUPTED, known, refuse
+from ...input.sources import INTERRUPTED, known, refuse, report_ignored
 from ...input.values import NO_VALUES, ValueOptions, decoded_text
 from ...parallel.jobs import decoded, records_process, table_batches
 from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
@@ -257,7 +257,7 @@ class Messages:
         elif rotated:
             raise typer.BadParameter("only allowed with capture files", param_hint="--rotated")
         else:
-            for name in each_file(self._given):
+            for name in each_file(self._given, report_ignored):
                 self._print_input(name)
 
     def _print_captures(self, files: list[Path], jobs: int, *, rotated: bool) -> None:
