@@ -57,6 +57,14 @@ OnEnd = Callable[[Connection, int], None]
 """Called for each closed connection, with the side that was the client."""
 
 
+OnProblem = Callable[[str, CaptureError], None]
+"""Called with the file and the problem when a file that is damaged has been read."""
+
+
+def no_report(file: str, problem: CaptureError) -> None:
+    """Do nothing about a problem of a file: it is a row, too."""
+
+
 class Blocks(Protocol):
     """A file being read: its packet blocks, then its problems; and its TLS key logs so far."""
 
@@ -147,7 +155,8 @@ class Traffic:
     several times only if `repeatable`. Raises OSError and KeyLogError for the key log, ValueError
     for an invalid tunnel.
     first_ns: when the first packet was captured; None before it is read. other_packets: packets of
-    the files read so far that carry no TCP.
+    the files read so far that carry no TCP. on_problem: called for each problem of a file; other
+    readers, made by `again`, do not call it.
     """
 
     def __init__(  # noqa: PLR0913 - options of a reader, by name
@@ -179,6 +188,7 @@ class Traffic:
         self.tunnels = tunnels
         self.leave_out_copies = leave_out_copies
         self.other_packets = 0
+        self.on_problem: OnProblem = no_report
 
     def __iter__(self) -> Iterator[Located | Ended]:
         """Read the captures.
@@ -241,9 +251,11 @@ class Traffic:
                     self.key_log.add(capture.key_logs.pop(0))
                 yield from engine.handle(packets.read(block.numbered(first)))
                 yield []
+            found = [*capture.problems, *packets.problems]
+            for problem in found:
+                self.on_problem(self.place(last)[0], problem)
             problems = [
-                LocatedItem(None, None, None, problem_row(str(each), last))
-                for each in (*capture.problems, *packets.problems)
+                LocatedItem(None, None, None, problem_row(str(each), last)) for each in found
             ]
             problems += [
                 LocatedItem(None, None, None, skipped_row(each, last)) for each in packets.finish()

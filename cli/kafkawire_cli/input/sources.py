@@ -26,6 +26,7 @@ from .options import ReportOptions
 
 if TYPE_CHECKING:
     from kafkawire.capture.tls.keylog import KeyLog
+    from kafkawire.errors import CaptureError
     from kafkawire.reports.reading import Reading
 
 
@@ -89,6 +90,22 @@ def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
         raise
     except OSError as error:
         raise InputError(f"{error.filename or output or 'output'}: {error.strerror}") from None
+
+
+class FileProblems:
+    """Collects the problems of files that are truncated or corrupt, each once; see `Traffic`."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, None] = {}  # several passes find the same
+
+    def add(self, file: str, problem: CaptureError) -> None:
+        """Add a problem of a file."""
+        self._found[f"{file}: {problem}"] = None
+
+    def report(self, verb: str) -> None:
+        """Report the problems, a line each: what was read before the damage is in the output."""
+        for text in self._found:
+            refuse(verb, InputError(text))
 
 
 SHOWN: Final = 3

@@ -178,6 +178,7 @@ def write(
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     forms = {name: format_of(file, output.compression) for name, file in files.items()}
+    problems = captures.FileProblems()
     rendering = Rendering(forms, wanted.where, view.redact, columns, brokers.package)
     with (
         progress(sources, drawn=output.to is not None or not sys.stdout.isatty()) as watch,
@@ -196,10 +197,12 @@ def write(
             tunnels=brokers.tunnels,
         )
         traffic.noted = noted
+        traffic.on_problem = problems.add
         wanted_tables = Reading(list(files), size, view.secrets, processes.jobs, None)
         reading, writers = _writers(written, wanted_tables, rendering, processes, opened)
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
+    problems.report("decode")
     return Written(refused, watch.packets if noted.requested else None)
 
 

@@ -11,7 +11,7 @@ from ...primitives import DEFAULT_LIMITS, Limits
 from ...protocol.packages import OURS
 from ..files.source import Watch
 from ..frames.decoding import LocatedItem
-from ..multifile import Source, Traffic
+from ..multifile import OnProblem, Source, Traffic, no_report
 from ..rows import Located
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..tls.keylog import KeySource
@@ -87,9 +87,11 @@ def read_tables(  # noqa: PLR0913 - options by name
     bodies: bool = True,
     registry: Registry | None = None,
     tunnels: Sequence[str] = (),
+    on_problem: OnProblem = no_report,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read several tables of a capture in one pass; each batch comes with its table's name.
 
+    on_problem: called with the file and the problem of each truncated or corrupt file.
     bodies: False if `body` of `messages` is not needed: it is null if that is the only table, which
     takes half of the time. Other arguments and errors are those of `read`.
     """
@@ -97,6 +99,7 @@ def read_tables(  # noqa: PLR0913 - options by name
     package = None if registry is None else registry.name
     chosen = checked(where, wanted, package)
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
+    traffic.on_problem = on_problem
     is_bare = not bodies and wanted == ["messages"]
     context = (_BareContext if is_bare else Context)(traffic, secrets, limits)
     found = read_together(context, wanted, batch_rows)

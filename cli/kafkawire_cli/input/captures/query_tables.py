@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from kafkawire.capture.multifile import OnProblem
     from kafkawire.sql import Names
 
     from ..sources import Known
@@ -31,10 +32,18 @@ class Shown(NamedTuple):
 class QueryTables:
     """Reads the tables of captures: those of messages and those of reports, in a pass each.
 
-    repeatable: whether it can be done several times.
+    repeatable: whether it can be done several times. on_problem: called for each problem of a file,
+    in every pass.
     """
 
-    def __init__(self, sources: Sequence[Path | BinaryIO], brokers: Known, shown: Shown) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Path | BinaryIO],
+        brokers: Known,
+        shown: Shown,
+        on_problem: OnProblem,
+    ) -> None:
+        self._on_problem = on_problem
         self.repeatable = all(isinstance(source, Path) for source in sources)
         self._sources = sources
         self._brokers = brokers
@@ -69,6 +78,7 @@ class QueryTables:
                 keylog=brokers.keylog,
                 tunnels=brokers.tunnels,
             )
+            traffic.on_problem = self._on_problem
             yield from read_report_tables(Reading(traffic, watch), names)
 
     def _messages(
@@ -89,5 +99,6 @@ class QueryTables:
                 keylog=brokers.keylog,
                 tunnels=brokers.tunnels,
                 bodies=columns is None or "body" in columns,
+                on_problem=self._on_problem,
             ):
                 yield name, redacted(name, batch) if shown.redact else batch

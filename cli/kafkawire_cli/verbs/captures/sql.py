@@ -19,7 +19,7 @@ from ...input.captures.query_tables import QueryTables, Shown
 from ...input.inputs import InputError, MissingOption
 from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.panels import Panel
-from ...input.sources import Known, check_output, known, readable, refuse, sources
+from ...input.sources import FileProblems, Known, check_output, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
 from ...render.query_rows import BINARY, SUFFIXES, Shape, write
 
@@ -171,13 +171,15 @@ def _database(
     from kafkawire.reports.tables import report_schemas
     from kafkawire.sql import Database
 
+    problems = FileProblems()
     found, refused = sources("sql", files)
-    captures = QueryTables(found, brokers, shown)
+    captures = QueryTables(found, brokers, shown, problems.add)
     with Database(
         captures.read, repeatable=captures.repeatable, keep=keep, others=report_schemas()
     ) as database:
         _add_topics(database, captures, shown, topics)
         yield database, refused
+        problems.report("sql")
 
 
 def _add_topics(
