@@ -117,7 +117,8 @@ class Reading:
 
     context: topic names and packet positions. watch: progress of reading. refused: number of given
     files that are not captures. where: only exchanges of which a message matches are passed, and
-    other rows that match. interrupted: whether it was not read to its end.
+    other rows that match; matched: how many rows were passed with a filter. interrupted: whether it
+    was not read to its end.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class Reading:
         self.watch = watch
         self.refused = refused
         self.where = where
+        self.matched = 0
         self.interrupted = False
 
     def read(self, *collectors: Collector) -> None:
@@ -173,8 +175,15 @@ class Reading:
         decode = self.context.decode
         for batch in self.traffic.batches():
             for item in batch:
-                yield selection.handle([item if isinstance(item, Ended) else decode(item)])
-        yield selection.finish()
+                yield self._counted(
+                    selection.handle([item if isinstance(item, Ended) else decode(item)])
+                )
+        yield self._counted(selection.finish())
+
+    def _counted(self, selected: list[Located | Ended]) -> list[Located | Ended]:
+        """Count the rows of what was selected."""
+        self.matched += sum(not isinstance(item, Ended) for item in selected)
+        return selected
 
     @property
     def names(self) -> TopicNames:

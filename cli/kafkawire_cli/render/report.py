@@ -108,7 +108,12 @@ def print_capture_report(
 
 
 def exit_if_incomplete(captures: Reading) -> None:
-    """Exit if the captures were not read completely, because of an interrupt or a refused file."""
+    """Exit if the captures were not read completely, because of an interrupt or a refused file.
+
+    Warns on standard error if the filter matched nothing.
+    """
+    if captures.where is not None and not captures.matched:
+        typer.echo("kafkawire: nothing matches the filter", err=True)
     if captures.interrupted:
         note = f"interrupted after {plural(captures.watch.packets, 'packet')}"
         typer.echo(f"kafkawire: {note}: the report covers these", err=True)

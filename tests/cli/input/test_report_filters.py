@@ -91,3 +91,14 @@ def test_a_misspelt_name_is_a_usage_error(words: tuple[str, ...]) -> None:
     done = run(*words, "--filter", "api == Heartbat")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "unknown API 'Heartbat'; did you mean Heartbeat?" in done.stderr
+
+
+REPORTS = ["diagnose", "summary", "latency", "topics", "clients", "groups", "transactions"]
+
+
+@pytest.mark.parametrize("verb", REPORTS)
+def test_a_filter_that_matches_nothing_is_named(verb: str) -> None:
+    path = FIXTURES / "captures" / "ck-group-range.pcap"
+    assert "nothing matches the filter" in run(verb, path, "--filter", "client == 'x'").stderr
+    assert "nothing matches" not in run(verb, path, "--filter", "api == Fetch").stderr
+    assert "nothing matches" not in run(verb, path).stderr
