@@ -113,17 +113,29 @@ class Database:
     def run(self, text: str) -> pa.RecordBatchReader | None:
         """Run a statement, or several; return the rows of the last one, None if it has none.
 
-        The rows are computed while they are read, until the next statement. Raises QueryError; what
-        reading captures raises.
+        The rows are computed while they are read, until the next statement. Raises QueryError, also
+        if one before the last is a query; what reading captures raises.
         """
         self._finish()
         statements = self._parsed(text)
         if not statements:
             raise QueryError("no statement")
+        self._check_rows_are_kept(statements)
         result = None
         for at, statement in enumerate(statements):
             result = self._run(statement, last=at == len(statements) - 1)
         return result
+
+    def _check_rows_are_kept(self, statements: list[duckdb.Statement]) -> None:
+        """Check that only the last statement has rows: those of others would be lost."""
+        import duckdb
+
+        for number, statement in enumerate(statements[:-1], 1):
+            if statement.type == duckdb.StatementType.SELECT:
+                raise QueryError(
+                    f"statement {number} is a query whose rows would be lost: only the last "
+                    "statement may be one"
+                )
 
     def add(self, name: str, table: pa.Table) -> None:
         """Add a table that is in memory; an older one of that name is replaced.

@@ -54,6 +54,16 @@ def test_statements_from_a_pipe() -> None:
     assert found[-2:] == [{"n": 25}, {"s": ";"}]
 
 
+def test_a_query_before_the_last_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "two.parquet"
+    for to in ([], ["-o", file]):
+        result = run("sql", "FROM exchanges; FROM records", CAPTURE, *to)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "statement 1 is a query" in result.stderr
+    assert not file.exists()
+    assert output("CREATE VIEW a AS SELECT 1 n; FROM a;", CAPTURE) == '{"n":1}\n'
+
+
 def test_the_first_error_ends_a_pipe() -> None:
     text = b"SELECT 1 a; SELECT x; SELECT 2 b;"
     result = run("sql", CAPTURE, stdin=text)
