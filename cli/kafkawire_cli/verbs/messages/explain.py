@@ -196,7 +196,7 @@ def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[Packe
         raise inputs.InputError(f"{path}: a stream can be read only once; expected a capture file")
     if not inputs.is_capture(inputs.first_bytes(Path(path))):
         raise inputs.InputError(f"{path}: not a capture file; --packet and --exchange need one")
-    search = Search(path, KnownBrokers(*brokers))
+    search = Search(path, KnownBrokers(*brokers[:-1]))  # without the path of the key log
     with readable([path]):
         found = search.exchange(number) if whole else search.packet(number)
     if found:
