@@ -10,6 +10,8 @@ after the rows before the damage.
     file 2 --'                            packet     | file (23 bits) | number in the file (40) |
 """
 
+# over 300 lines: reading of files, and what others need of a reader
+
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence

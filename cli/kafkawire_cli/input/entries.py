@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from . import inputs
 from .captures.progress import progress
-from .inputs import Entry, Format, Ignored, InputError, MissingOption
+from .directories import Ignored, expand
+from .inputs import Entry, Format, InputError, MissingOption
 from .names import checked_version, direction_of, message_of
 from .packages import registry
 from .sources import Known, report_ignored
@@ -55,7 +56,7 @@ def each_file(given: list[str], ignored: Ignored | None = None) -> Iterator[str]
     for name in given:
         is_text = name == "-" or inputs.is_hex_argument(name)
         try:
-            files = [name] if is_text else list(map(str, inputs.expand([Path(name)], ignored)))
+            files = [name] if is_text else list(map(str, expand([Path(name)], ignored)))
         except InputError:
             files = [name]  # no captures: reported when it is read
         yield from files
@@ -67,7 +68,7 @@ def capture_files(given: list[str], form: Format, bare: BareBody | None) -> list
         return []
     ignored: list[tuple[Path, list[Path]]] = []
     try:
-        files = list(inputs.expand(map(Path, given), lambda *each: ignored.append(each)))
+        files = list(expand(map(Path, given), lambda *each: ignored.append(each)))
     except InputError:
         return []  # reported when it is read
     if any(inputs.is_stream(file) for file in files):
@@ -102,7 +103,7 @@ def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> I
 
     if not os.path.exists(name) and not PATTERN.search(name):
         raise inputs.InputError(f"{name}: No such file or directory, and not hex text")
-    for file in inputs.expand([Path(name)]):
+    for file in expand([Path(name)]):
         if inputs.is_stream(file):
             with file.open("rb") as stream:
                 yield from _stream(name, stream, form, bare, wanted)

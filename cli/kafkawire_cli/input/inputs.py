@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from enum import StrEnum
 from io import BufferedReader, BytesIO, RawIOBase
@@ -84,44 +83,6 @@ class Entry(NamedTuple):
     broker: str | None
     row: Row
     first_ns: int | None = None
-
-
-Ignored = Callable[[Path, "list[Path]"], None]
-"""Called with a directory and the files in it that are not captures, if there are any."""
-
-
-def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Path]:
-    """Yield files in order; directories and patterns are replaced by the captures they stand for.
-
-    InputError for a directory without captures and a pattern that nothing matches.
-    """
-    from kafkawire.capture.files.listing import is_pattern, matching
-
-    for path in paths:
-        if path.is_dir():
-            yield from _in_directory(path, ignored)
-        elif is_pattern(path):
-            found = matching(path)
-            if not found:
-                raise InputError(f"{path}: no file matches")
-            for each in found:
-                yield from _in_directory(each, ignored) if each.is_dir() else [each]
-        else:
-            yield path
-
-
-def _in_directory(path: Path, ignored: Ignored | None) -> list[Path]:
-    from kafkawire.capture.files.listing import directory_of
-
-    try:
-        found = directory_of(path)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    if not found.captures:
-        raise InputError(f"{path}: no capture files in this directory, by name or content")
-    if found.ignored and ignored is not None:
-        ignored(path, found.ignored)
-    return found.captures
 
 
 def first_bytes(path: Path) -> bytes:

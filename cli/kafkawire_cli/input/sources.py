@@ -20,6 +20,7 @@ from kafkawire.display import plural, printable
 from .. import pipes
 from . import inputs
 from .captures.progress import progress
+from .directories import expand
 from .filters import parse_filter
 from .inputs import InputError
 from .options import ReportOptions
@@ -141,7 +142,7 @@ def _inputs(given: Iterable[str | Path]) -> Iterator[os.stat_result]:
                 yield os.fstat(sys.stdin.fileno())
             continue
         with suppress(OSError, ValueError, InputError):
-            yield from [path.stat() for path in inputs.expand([Path(name)])]
+            yield from [path.stat() for path in expand([Path(name)])]
 
 
 def _identity(about: os.stat_result) -> tuple[int, int]:
@@ -160,7 +161,7 @@ def sources(verb: str, given: list[str]) -> Sources:
 
     Files that are not captures are reported and skipped; InputError if none is left.
     """
-    paths = [Path("-")] if given == ["-"] else list(inputs.expand(map(Path, given), report_ignored))
+    paths = [Path("-")] if given == ["-"] else list(expand(map(Path, given), report_ignored))
     streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
     if streams:
         if len(paths) > 1:

@@ -11,7 +11,7 @@ own; missing directories are created.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkawire.capture.filters import Filter
-    from kafkawire.capture.multifile import Traffic
+    from kafkawire.capture.multifile import Source, Traffic
     from kafkawire.capture.tables.arrow.record_fields import Fields
 
+    from ..input.captures.interrupts import InterruptibleTraffic
+    from ..input.captures.progress import Progress
     from ..input.entries import Wanted
     from .messages import View
 
@@ -164,7 +166,7 @@ def write(
     import_arrow(NUMPY)
     from kafkawire.capture.tables.reading import BATCH_ROWS, checked
 
-    from ..input.captures.interrupts import InterruptibleTraffic, interrupts
+    from ..input.captures.interrupts import interrupts
 
     brokers = wanted.brokers
     check_tables(names, brokers.package)
@@ -187,15 +189,7 @@ def write(
         _whole(files, private=view.secrets) as written,
         ExitStack() as opened,
     ):
-        traffic = InterruptibleTraffic(
-            sources,
-            brokers.ports,
-            brokers=brokers.addresses,
-            watch=watch,
-            keylog=brokers.keylog,
-            package=brokers.package,
-            tunnels=brokers.tunnels,
-        )
+        traffic = _traffic(sources, brokers, watch)
         traffic.noted = noted
         traffic.on_problem = problems.add
         wanted_tables = Reading(list(files), size, view.secrets, processes.jobs, None)
@@ -204,6 +198,23 @@ def write(
             writers[name](made)
     problems.report("decode")
     return Written(refused, watch.packets if noted.requested else None)
+
+
+def _traffic(
+    sources: Sequence[Source], brokers: captures.Known, watch: Progress
+) -> InterruptibleTraffic:
+    """Read captures as one, until an interrupt."""
+    from ..input.captures.interrupts import InterruptibleTraffic
+
+    return InterruptibleTraffic(
+        sources,
+        brokers.ports,
+        brokers=brokers.addresses,
+        watch=watch,
+        keylog=brokers.keylog,
+        package=brokers.package,
+        tunnels=brokers.tunnels,
+    )
 
 
 @contextmanager

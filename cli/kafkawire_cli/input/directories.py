@@ -1,0 +1,52 @@
+"""Replaces directories and patterns by the captures that they stand for.
+
+Law: the captures are those that the Spark job reads (`kafkawire.capture.files.listing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .inputs import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Ignored = Callable[[Path, "list[Path]"], None]
+"""Called with a directory and the files in it that are not captures, if there are any."""
+
+
+def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Path]:
+    """Yield files in order; directories and patterns are replaced by the captures they stand for.
+
+    InputError for a directory without captures and a pattern that nothing matches.
+    """
+    from kafkawire.capture.files.listing import is_pattern, matching
+
+    for path in paths:
+        if path.is_dir():
+            yield from _in_directory(path, ignored)
+        elif is_pattern(path):
+            found = matching(path)
+            if not found:
+                raise InputError(f"{path}: no file matches")
+            for each in found:
+                yield from _in_directory(each, ignored) if each.is_dir() else [each]
+        else:
+            yield path
+
+
+def _in_directory(path: Path, ignored: Ignored | None) -> list[Path]:
+    from kafkawire.capture.files.listing import directory_of
+
+    try:
+        found = directory_of(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if not found.captures:
+        raise InputError(f"{path}: no capture files in this directory, by name or content")
+    if found.ignored and ignored is not None:
+        ignored(path, found.ignored)
+    return found.captures
