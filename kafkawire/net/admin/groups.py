@@ -37,6 +37,8 @@ from ...messages.offset_fetch_response import (
     OffsetFetchResponsePartitions,
 )
 from ...primitives import Message
+from ...protocol.error_code import ErrorCode
+from . import consumer_groups
 from .calls import CallRunner, check, only
 from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 
@@ -85,6 +87,10 @@ async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
         lambda response: [row.error_code for row in response.groups],
     )
     row = only(response.groups, f"group {group_id}")
+    if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:  # or it is no classic group
+        found = await consumer_groups.describe_group(calls, coordinator(group_id), group_id)
+        if found is not None:
+            return found
     check(row.error_code, f"group {group_id}", row.error_message)
     return group_info(row)
 

@@ -8,9 +8,13 @@ from contextlib import ExitStack, contextmanager
 import confluent_kafka
 import pytest
 
-from kafkawire import ApiKey
+from kafkawire import ApiKey, to_json
+from kafkawire.blocking import Admin
 from kafkawire.client.consumer import TopicPartition
+from kafkawire.client.failures import BrokerError
 from kafkawire.net.fixture import ClusterFixture
+from kafkawire.protocol.versioned import decode_versioned
+from tests.cli.reports import run
 from tests.interop.implementations import until
 
 SETTINGS = {
@@ -80,3 +84,21 @@ class TestConsumers:
         with consumer(kafka_broker.bootstrap, "^order-.*") as first:
             until(lambda: have(2, of=[first]))
             assert {each.topic for each in first.assignment()} == {"order-1", "order-2"}
+
+    def test_the_group_is_described_with_its_members(self, kafka_broker: ClusterFixture) -> None:
+        """By the admin client as other groups are, and by the command."""
+        with consumer(kafka_broker.bootstrap, **{"client.id": "billing"}) as first:
+            until(lambda: have(4, of=[first]))
+            with Admin({"bootstrap.servers": kafka_broker.bootstrap}) as admin:
+                group = admin.describe_group("g")
+                with pytest.raises(BrokerError, match="GROUP_ID_NOT_FOUND"):
+                    admin.describe_group("none")
+            shown = run("groups", "-b", kafka_broker.bootstrap, "--group", "g")
+        assert (group.state, group.protocol) == ("Stable", "uniform")
+        (member,) = group.members
+        assert member.client_id == "billing"
+        version, assignment = decode_versioned("ConsumerProtocolAssignment", member.assignment)
+        (topic,) = to_json(assignment, version)["assignedPartitions"]
+        assert (topic["topic"], sorted(topic["partitions"])) == ("t", [0, 1, 2, 3])
+        assert shown.exit_code == 0, shown.output
+        assert "Stable" in shown.stdout
