@@ -15,12 +15,25 @@ from uuid import UUID
 import pyarrow as pa
 
 from ..capture.tables import TABLES
+from ..display import plural
 from ..values import DecodedValue, Subject, ValueDecoder
 from ..values.json_form import json_form
 
-KEPT: Final = ("packet", "direction", "client_id", "partition", "offset", "timestamp", "key")
+KEPT: Final = (
+    "file",
+    "packet",
+    "time",
+    "connection",
+    "direction",
+    "client_id",
+    "partition",
+    "offset",
+    "timestamp",
+    "key",
+    "headers",
+)
 """Columns of `records` that the table has, too."""
-NEEDED: Final = frozenset({*KEPT, "topic", "value", "headers", "control"})
+NEEDED: Final = frozenset({*KEPT, "topic", "value", "control"})
 MAX_FIELDS: Final = 1000
 """Different names of fields in values that have a type."""
 
@@ -47,6 +60,25 @@ def topic_values(batches: Iterable[pa.RecordBatch], topic: str, decoder: ValueDe
     )
     table = table.append_column("error", pa.array(errors, pa.string()))
     return table.append_column("schema_id", pa.array(ids, pa.int64()))
+
+
+def notes(table: pa.Table) -> list[str]:
+    """Say what is unexpected about the table of a topic: no records, values without a type."""
+    if not len(table):
+        return ["no records of this topic"]
+    found = []
+    errors = table.column("error").drop_null()
+    if len(errors):
+        found.append(
+            f"{len(errors):,} of {plural(len(table), 'value')} not decoded; the first: "
+            f"{errors[0].as_py()}"
+        )
+    values = table.column("value")
+    if pa.types.is_string(values.type):
+        texts = values.drop_null()
+        if len(texts) and texts[0].as_py()[:1] in ("{", "["):
+            found.append("values have no type in common, and are JSON text: value->>'field'")
+    return found
 
 
 def _records_of(batch: pa.RecordBatch, topic: str) -> Iterator[dict[str, Any]]:

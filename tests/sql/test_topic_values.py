@@ -57,6 +57,18 @@ def test_sql(capture: Path) -> None:
     assert json.loads(run("sql", joined, capture, *options).stdout) == {"n": 4}
 
 
+def test_what_is_not_decoded_is_said(capture: Path) -> None:
+    options = ("--topic", "the.orders", "--values", "json", "-f", "jsonl")
+    done = run("sql", 'SELECT DISTINCT file, connection FROM "the.orders"', capture, *options)
+    assert json.loads(done.stdout) == {"file": str(capture), "connection": 0}
+    assert "1 of 4 values" in done.stderr
+    for odd, note in (("no-such-topic", "no records"), ("the.orders", "JSON text")):
+        form = ("--topic", odd, "--values", "auto")
+        assert note in run("sql", "SELECT 1", capture, *form).stderr
+    other = run("sql", "SELECT 1", capture, "--topic", "other", "--values", "json")
+    assert other.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

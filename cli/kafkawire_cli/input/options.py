@@ -57,7 +57,8 @@ PortOption = Annotated[
         min=1,
         max=65535,
         metavar="PORT",
-        help="Broker port [default: detect Kafka on any port]; repeatable.",
+        help="Port of brokers, besides those where Kafka is detected. To select: --filter. "
+        "Repeatable.",
         show_default=False,
         rich_help_panel=Panel.CAPTURES,
     ),
@@ -65,7 +66,9 @@ PortOption = Annotated[
 BrokerOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="HOST:PORT", help="Broker address; repeatable.", rich_help_panel=Panel.CAPTURES
+        metavar="HOST:PORT",
+        help="Broker address, as with --port; repeatable.",
+        rich_help_panel=Panel.CAPTURES,
     ),
 ]
 KeyLogOption = Annotated[

@@ -192,11 +192,14 @@ def _add_topics(
     if shown.redact or not captures.repeatable:
         reason = "--redact" if shown.redact else "standard input"
         raise typer.BadParameter(f"not allowed with {reason}", param_hint=VALUES)
-    from kafkawire.sql.topic_values import NEEDED, topic_values
+    from kafkawire.sql.topic_values import NEEDED, notes, topic_values
 
     for topic in options.topics or []:
         batches = (batch for _, batch in captures.read(["records"], NEEDED))
-        database.add(topic, topic_values(batches, topic, decoder))
+        table = topic_values(batches, topic, decoder)
+        database.add(topic, table)
+        for note in notes(table):
+            typer.echo(printable(f"kafkawire sql: topic {topic}: {note}"), err=True)
 
 
 def _show(
