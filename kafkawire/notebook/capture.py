@@ -7,15 +7,16 @@ need, which are kept in a private temporary folder until the capture is closed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from glob import glob
 from pathlib import Path
 
 import pyarrow as pa
 
+from ..capture.files.listing import directory_of, matching
 from ..capture.multifile import Traffic
 from ..capture.tables import TABLES, read_tables
 from ..capture.tables.redaction import redacted
 from ..capture.tls.keylog import KeySource, as_key_log
+from ..errors import CaptureError
 from ..reports.reading import Reading
 from ..reports.tables import REPORT_TABLES, read_report_tables, report_schemas
 from ..sql import Database, Names
@@ -215,21 +216,19 @@ def open_capture(
 ) -> Capture:
     """Open captures, which are read as one.
 
-    sources: paths, or patterns such as `trace*.pcap`. ports, brokers: ports of brokers, and brokers
+    sources: paths of files or directories, or patterns such as `trace*.pcap`, as in the command
+    line. ports, brokers: ports of brokers, and brokers
     as `address:port`, where they are known. secrets: whether credentials are shown. redact: replace
     keys and values of records by sizes and hashes. keylog: a TLS key log, or the path of one.
     tunnels: tunnels on UDP ports other than their own, `vxlan:14789`.
 
     Raises FileNotFoundError for a path or pattern without a file; BadMagic or TruncatedCapture for
-    a file that is not a capture; KeyLogError for one that is not a key log; OSError.
+    a file that is not a capture, with a note that names it; KeyLogError for one that is not a key
+    log; OSError.
     """
     files: dict[Path, None] = {}
     for source in sources:
-        path = Path(source)
-        found = [path] if path.exists() else sorted(map(Path, glob(str(source))))
-        if not found:
-            raise FileNotFoundError(2, "No such file or directory", str(source))
-        files |= dict.fromkeys(found)
+        files |= dict.fromkeys(_files(Path(source)))
     if not files:
         raise ValueError("no captures given")
     endpoints = tuple(ports), tuple(brokers)
@@ -240,8 +239,26 @@ def open_capture(
     return capture
 
 
+def _files(path: Path) -> list[Path]:
+    """List the files that a path stands for. Raises FileNotFoundError."""
+    paths = [path] if path.exists() else matching(path)
+    found = [
+        file
+        for each in paths
+        for file in (directory_of(each).captures if each.is_dir() else [each])
+    ]
+    if not found:
+        reason = "No capture files in the directory" if paths else "No such file or directory"
+        raise FileNotFoundError(2, reason, str(path))
+    return found
+
+
 def _check(file: str) -> None:
     """Raise the error of a file that is not a capture."""
     from ..capture.files.source import read_capture
 
-    next(iter(read_capture(file)), None)
+    try:
+        next(iter(read_capture(file)), None)
+    except CaptureError as error:
+        error.add_note(f"file: {file}")
+        raise

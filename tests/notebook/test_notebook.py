@@ -55,14 +55,28 @@ def test_patterns_and_several_files() -> None:
     assert set(capture.files) == {str(one), str(TRANSACTIONS)}
 
 
+def test_a_directory_stands_for_its_captures(tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    with pytest.raises(FileNotFoundError, match="No capture files"):
+        kafkawire.open_capture(folder)
+    for name in ("a.pcap.1", "b.pcap", "notes.txt"):  # rotated: by content
+        data = b"text" if name == "notes.txt" else TRANSACTIONS.read_bytes()
+        (folder / name).write_bytes(data)
+    for source in (folder, tmp_path / "*"):
+        files = kafkawire.open_capture(source).files
+        assert [Path(file).name for file in files] == ["a.pcap.1", "b.pcap"]
+
+
 def test_wrong_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         kafkawire.open_capture(str(tmp_path / "*.pcap"))
     with pytest.raises(ValueError, match="no captures"):
         kafkawire.open_capture()
     (tmp_path / "x.pcap").write_bytes(b"nothing like it")
-    with pytest.raises(BadMagic):
+    with pytest.raises(BadMagic) as error:
         kafkawire.open_capture(tmp_path / "x.pcap")
+    assert "x.pcap" in error.value.__notes__[0]
     assert issubclass(BadMagic, CaptureError)
 
 
