@@ -10,7 +10,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+import typer
+
+from kafkawire.display import printable
 
 from . import inputs
 from .captures.progress import progress
@@ -149,8 +153,27 @@ def _bytes(
         rows = decode_frames(data, registry=messages)
     else:
         rows = [decode_body(*bare, data, registry=messages)]
+        if inputs.looks_like_frame(data):
+            _note(name, f"the {len(data)} bytes begin with their size, as a frame does; {RESPONSE}")
+    undecoded = False
     for row in _selected(rows, wanted.where):
+        undecoded = undecoded or row.status in UNDECODED
         yield Entry(name, None, None, None, row)
+    if undecoded and bare is None and kind is Format.HEX:
+        _note(name, f"frames are read as requests that begin with their sizes; {RESPONSE}")
+
+
+RESPONSE: Final = (
+    "for a response: kafkawire explain --frame --direction response --api API --version N"
+)
+UNDECODED: Final = frozenset(
+    {"malformed", "truncated", "unknown_api", "unknown_version", "guessed"}
+)
+"""Statuses of what may not be a frame of a request."""
+
+
+def _note(name: str, text: str) -> None:
+    typer.echo(printable(f"kafkawire decode: {name}: {text}"), err=True)
 
 
 def _selected(rows: Iterable[Row], where: Filter | None) -> Iterator[Row]:

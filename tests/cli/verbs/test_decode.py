@@ -178,6 +178,16 @@ def test_hex_text_as_an_argument_for_each_byte(digits: int) -> None:
     assert len(rows(frame().hex(), frame().hex())) == 2
 
 
+def test_a_response_in_hex_is_not_taken_for_a_request_silently() -> None:
+    answer = kafkawire.encode_frame(kafkawire.from_json("HeartbeatResponse", 4, {}), 4, 7)
+    options = ("--api", "Heartbeat", "--version", "4", "--direction", "response")
+    for each in ((), options):
+        assert "explain --frame --direction response" in run(answer.hex(), *each).stderr
+    assert run(frame().hex()).stderr == ""
+    assert run(answer[8:].hex(), *options).stderr == ""
+    assert "sizes" in run(frame()[4:].hex()).stderr
+
+
 def test_a_bare_body_is_decoded_by_api_and_version(tmp_path: Path) -> None:
     body = kafkawire.from_json("MetadataResponse", 9, {"controllerId": 3}).encode(9)
     path = tmp_path / "body.bin"
@@ -402,7 +412,7 @@ def test_an_empty_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_ends_it_quietly() -> None:
-    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES} --format jsonl | head -n 1"
+    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES}/*.pcap --format jsonl | head -n 1"
     ran = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False
     )
