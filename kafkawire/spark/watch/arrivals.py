@@ -31,7 +31,10 @@ class Finished(StrEnum):
 
 
 class Arrivals:
-    """A directory in which captures arrive. clock: seconds, only used by `still`."""
+    """A directory in which captures arrive. clock: seconds, only used by `still`.
+
+    unfinished: how many files were not finished when they were listed last.
+    """
 
     def __init__(
         self, directory: Path, rule: Finished, still_seconds: float, clock: Callable[[], float]
@@ -41,13 +44,16 @@ class Arrivals:
         self._still = still_seconds
         self._clock = clock
         self._seen: dict[str, tuple[int, int | None, float]] = {}
+        self.unfinished = 0
 
     def finished(self, *, all: bool = False) -> list[InputFile]:
         """List the finished files; all: every file, as nobody writes any more. Raises OSError."""
         files = self._files()
-        if all or self._rule is Finished.RENAMED:
-            return files
-        return followed(files) if self._rule is Finished.NEXT else self._unchanged(files)
+        found = files
+        if self._rule is not Finished.RENAMED and not all:
+            found = followed(files) if self._rule is Finished.NEXT else self._unchanged(files)
+        self.unfinished = len(files) - len(found)
+        return found
 
     def _files(self) -> list[InputFile]:
         if not any(self._directory.iterdir()):

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from ...capture.files.blocks import NO_TIME
 from ...capture.tables import TABLES
+from ...display import plural
 from ..decode.columns import needed
 from ..options import Options, Sets, unknown
 from ..plan.opening import open_input
@@ -243,8 +244,13 @@ def watch(  # noqa: PLR0913 - the arguments are the options of a command
     with Watcher(spark, output, tables, options, rules, log) as watcher:
         while not stop():
             closing = mode is Mode.END
-            watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
+            made = watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
             if mode is not Mode.FOREVER:
+                if not made:
+                    log("no new files")
+                if arrivals.unfinished:
+                    left = plural(arrivals.unfinished, "file")
+                    log(f"{left} left for a later run: not finished (rule: {rules.finished})")
                 break
             if not stop():
                 sleep(rules.poll_seconds)

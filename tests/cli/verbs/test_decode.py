@@ -412,7 +412,8 @@ def test_an_empty_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_ends_it_quietly() -> None:
-    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES}/*.pcap --format jsonl | head -n 1"
+    decode = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES}/*.pcap --format jsonl"
+    command = f"{decode} | head -n 1"
     ran = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False
     )

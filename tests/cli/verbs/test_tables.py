@@ -278,6 +278,14 @@ def test_a_file_that_is_not_there() -> None:
     assert "nowhere.pcap" in run("nowhere.pcap", "--table", "records", code=2)
 
 
+def test_a_table_of_the_other_inputs_is_named_as_one(tmp_path: Path) -> None:
+    made = tmp_path / "made.parquet"
+    said = run(str(CAPTURE), "nowhere.pcap", "--table", "records", "-o", str(made), code=2)
+    assert "the tables cover the other inputs" in said
+    assert made.exists()
+    assert "other inputs" not in run("nowhere.pcap", "--table", "records", code=2)
+
+
 @pytest.mark.parametrize("command", ["decode", "log"])
 def test_pandas_is_not_imported(command: str, tmp_path: Path) -> None:
     """It is installed here, for Spark; importing it takes a third of a second."""

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from kafkawire.spark.options import parse
 from kafkawire.spark.watch import Finished, Mode, Watcher, WatchError, WatchOptions, watch
+from tests.conftest import FIXTURES
 
 from ..conftest import counted, rows_of
 from .test_killed import rows
@@ -87,6 +88,20 @@ def test_a_rotation(spark: SparkSession, sets: dict[str, list[str]], tmp_path: P
         assert counted(rows(output / table)) == counted(rows_of(arrived, table)), table
     with Watcher(spark, output, TABLES, parse({})) as watcher:
         assert watcher.take([], closing=True) == []
+
+
+def test_files_that_are_not_finished_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """A run that takes nothing says why."""
+    directory, output = tmp_path / "in", tmp_path / "out"
+    directory.mkdir()
+    tap = Tap(directory, [])
+    tap.put(str(FIXTURES / "captures" / "kcat-kf.pcap"), "a1.pcap")()
+    tap.watch(spark, output, WatchOptions(), mode=Mode.ONCE)
+    assert tap.logged[0] == "no new files"
+    assert tap.logged[1].startswith("1 file left for a later run")
+    tap.logged.clear()
+    tap.watch(spark, output, WatchOptions(), mode=Mode.END)
+    assert not [line for line in tap.logged if "later run" in line or "no new" in line]
 
 
 def test_late_files_are_a_batch_of_their_own(

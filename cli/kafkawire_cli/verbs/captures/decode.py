@@ -325,4 +325,5 @@ def _write_tables(
         typer.echo(f"kafkawire: {note}: the tables cover these", err=True)
         raise typer.Exit(INTERRUPTED)
     if written.refused:
+        typer.echo("kafkawire: the tables cover the other inputs", err=True)
         raise typer.Exit(2)

@@ -127,6 +127,7 @@ def sql(  # noqa: PLR0913 - options of the verb
         refuse("sql", error)
         raise typer.Exit(2) from None
     if refused:
+        typer.echo("kafkawire: the result covers the other inputs", err=True)
         raise typer.Exit(2)
 
 
