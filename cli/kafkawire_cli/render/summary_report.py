@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any, Final
 
 from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Status
 from kafkawire.display import plural, time_text
 from kafkawire.reports.apis import Apis
 from kafkawire.reports.clients import Clients
@@ -23,6 +24,10 @@ from . import sections
 from .group_timeline import overview as groups_overview
 from .report import Section, bytes_text, count_text, duration_text, list_text, top
 
+LENIENT: Final = (
+    "lenient: decoded as a whole, though its sender's encoding differs from the schema; "
+    "no trouble by itself"
+)
 PROTOCOL_NAMES: Final = {None: "unknown", "kafka": "Kafka"}
 """Protocols with another name in the report."""
 
@@ -188,4 +193,5 @@ def _problems(found: list[Problem]) -> Section:
         for one in found
     ]
     head = ("kind", ">count", ">bytes", "first at", "error")
-    return Section("Problems", head, rows, optional=("bytes", "first at"))
+    lenient = any(one.kind == Status.LENIENT for one in found)
+    return Section("Problems", head, rows, (LENIENT,) * lenient, ("bytes", "first at"))

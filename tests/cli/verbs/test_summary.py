@@ -280,3 +280,20 @@ def test_json_is_json() -> None:
     for verb in ("summary", "groups"):
         result = run(verb, FIXTURES / "captures" / "kp22-old-0.9.pcap", "--format", "json")
         json.loads(result.stdout, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_what_is_lenient_is_explained() -> None:
+    """It stands under the problems of captures without any trouble."""
+    explained = {
+        name: "lenient:" in run("summary", FIXTURES / "captures" / f"{name}.pcap").stdout
+        for name in ("ck-group-range", "kcat-kf")
+    }
+    kinds = {
+        name: {
+            each["kind"]
+            for each in report("summary", FIXTURES / "captures" / f"{name}.pcap")["problems"]
+        }
+        for name in explained
+    }
+    assert explained == {name: "lenient" in found for name, found in kinds.items()}
+    assert explained["ck-group-range"]

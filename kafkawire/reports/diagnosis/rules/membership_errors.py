@@ -68,13 +68,14 @@ MEMBERSHIP_ERRORS: Final = (
             critical_threshold(50, "a member that is never up to date makes no progress"),
         ),
         cause=(
-            "The member was removed, usually because it did not poll in time, and went on working."
+            "The member was removed, and went on working: it was paused, or did not poll in time."
         ),
         advice=(
-            "Lower max.poll.records or raise max.poll.interval.ms, so that a batch is processed "
-            "in time; look at what `poll-timeouts`, `expelled-members` and `rebalance-storm` "
-            "report."
+            "Look at what `expelled-members`, `poll-timeouts` and `rebalance-storm` report of the "
+            "group; if it did not poll in time, lower max.poll.records or raise "
+            "max.poll.interval.ms."
         ),
+        confidence=Confidence.MEDIUM,
     ),
     ErrorRule(
         name="inconsistent-group-protocols",
