@@ -26,6 +26,11 @@ COMMANDS = {
 }
 
 
+def damage(stderr: str) -> list[str]:
+    """Return the lines but that about the topic, which the capture has not."""
+    return [line for line in stderr.splitlines() if "no records of this topic" not in line]
+
+
 @pytest.mark.parametrize("name", DAMAGED)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_damage_is_reported_once(command: str, name: str, tmp_path: Path) -> None:
@@ -34,7 +39,7 @@ def test_damage_is_reported_once(command: str, name: str, tmp_path: Path) -> Non
     first, last = COMMANDS[command]
     result = run(*first, CAPTURE, file, *last)
     assert result.exit_code == 0, result.output
-    [line] = result.stderr.splitlines()
+    [line] = damage(result.stderr)
     assert str(file) in line
     assert "at byte" in line
 
@@ -42,4 +47,4 @@ def test_damage_is_reported_once(command: str, name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("command", COMMANDS)
 def test_whole_captures_have_no_line(command: str) -> None:
     first, last = COMMANDS[command]
-    assert run(*first, CAPTURE, *last).stderr == ""
+    assert damage(run(*first, CAPTURE, *last).stderr) == []
