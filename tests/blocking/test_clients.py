@@ -175,15 +175,23 @@ def test_records_that_were_not_delivered_fail(here: dict[str, str]) -> None:
 
 
 def test_an_interrupt_ends_a_poll(here: dict[str, str]) -> None:
-    with Consumer(here) as consumer:
-        consumer.assign([ORDERS])
-        main = threading.main_thread().ident
-        assert main is not None
-        timer = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
-        timer.start()
-        with pytest.raises(KeyboardInterrupt):
-            consumer.poll()
-        assert consumer.poll(0) == []  # the poll was cancelled: another may begin
+    main = threading.main_thread().ident
+    assert main is not None
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever a test has left
+    try:
+        with Consumer(here) as consumer:
+            consumer.assign([ORDERS])
+            timer = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
+            with pytest.raises(KeyboardInterrupt):
+                interrupted_by(timer, consumer)
+            assert consumer.poll(0) == []  # the poll was cancelled: another may begin
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted_by(timer: threading.Timer, consumer: Consumer) -> None:
+    timer.start()
+    consumer.poll(60)
 
 
 def test_a_call_in_the_loop_of_the_client_is_refused(here: dict[str, str]) -> None:
