@@ -5,7 +5,6 @@ Law: a closed pipe (`| head`) ends a command quietly; a full disk is an error.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import gc
 import os
@@ -73,6 +72,8 @@ def at_closed_pipe(call: Callable[[], object]) -> Iterator[None]:
 
     A command that waits for input notices nothing else: only a write to the pipe would fail.
     """
+    import asyncio
+
     loop = asyncio.get_running_loop()
     output = _output_pipe()
     if output is None:

@@ -16,7 +16,7 @@ from kafkawire.storage.disks.memory_file import SHARED_FROM
 from ..broker.harness import Harness
 from .clients import PRODUCE_VERSION, produce
 
-LARGE = 1 << 19
+LARGE = 15 << 16
 LOG = "t-0/00000000000000000000.log"
 FACTOR = 3
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .addresses import cluster_hint
 from .inputs import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Pa
         elif is_pattern(path):
             found = matching(path)
             if not found:
-                raise InputError(f"{path}: no file matches")
+                raise InputError(f"{path}: no file matches{cluster_hint(path)}")
             for each in found:
                 yield from _in_directory(each, ignored) if each.is_dir() else [each]
         else:

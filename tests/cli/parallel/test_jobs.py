@@ -163,7 +163,7 @@ def test_an_invalid_capture_is_reported_as_with_one_process(jobs: str, tmp_path:
 
 @pytest.mark.parametrize("jobs", ["2", "4"])
 def test_a_closed_pipe_and_a_full_disk(jobs: str) -> None:
-    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES} -f jsonl -j {jobs}"
+    command = f"{sys.executable} -m kafkawire_cli.main decode {CAPTURES}/*.pcap -f jsonl -j {jobs}"
     left = subprocess.run(
         ["sh", "-c", f"{command} | head -n 1"], capture_output=True, check=False, timeout=60
     )
