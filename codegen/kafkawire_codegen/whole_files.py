@@ -128,7 +128,7 @@ def _created(path: Path, removed: ExitStack, *, private: bool) -> _File:
     if before is not None:  # an error as where it is overwritten
         os.close(_opened(target, os.O_WRONLY, path))
     try:
-        with _signals_blocked():  # a signal after the file was created would leave it
+        with signals_blocked():  # a signal after the file was created would leave it
             beside = _beside(target, path, PRIVATE if private else 0o666)  # less the umask
             removed.callback(beside.unlink, missing_ok=True)
     except OSError as error:
@@ -141,14 +141,19 @@ def _created(path: Path, removed: ExitStack, *, private: bool) -> _File:
 
 
 @contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """Handle signals that may end the process before or after, not meanwhile."""
+def signals_blocked() -> Iterator[set[signal.Signals]]:
+    """Handle signals that may end the process before or after, not meanwhile.
+
+    Yields the signals that were blocked before.
+    """
     if not hasattr(signal, "pthread_sigmask"):
-        yield
+        yield set()
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *ENDING))
+    before = {
+        *map(signal.Signals, signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *ENDING)))
+    }
     try:
-        yield
+        yield before
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

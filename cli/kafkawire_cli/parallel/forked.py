@@ -17,6 +17,8 @@ from multiprocessing import Pipe, get_all_start_methods, get_context
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from kafkawire_codegen.whole_files import signals_blocked
+
 from .shared_memory import Pickled, SharedMemory, Span
 
 
@@ -57,10 +59,14 @@ class Forked:
         self.tasks = SharedMemory(size)
         self.connection, remote = Pipe()
         sys.stdout.flush()  # otherwise the fork would write the buffered output a second time
-        self._process = get_context("fork").Process(
-            target=_serve, args=(serve, remote, self.connection, self.tasks), daemon=True
-        )
-        self._process.start()
+        # Python ignores what a signal handler raises in a function that is called at a fork
+        with signals_blocked() as before:
+            self._process = get_context("fork").Process(
+                target=_serve,
+                args=(serve, remote, self.connection, self.tasks, before),
+                daemon=True,
+            )
+            self._process.start()
         remote.close()
         self._poll = select.poll()
         self._poll.register(self.connection.fileno(), select.POLLIN)
@@ -104,8 +110,10 @@ def _serve(
     connection: Connection,
     parent: Connection,
     tasks: SharedMemory,
+    blocked: set[signal.Signals],
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent, interrupted too, kills the worker
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     parent.close()  # otherwise the worker would not notice that its parent has exited
     with suppress(EOFError):  # the parent no longer waits
         serve(connection, tasks)
