@@ -125,10 +125,10 @@ class LogMachine(RuleBasedStateMachine):
         front = self.harness.front(self.leader)
         producers = {}
         for each, entry in front.machines.producers(self.harness.key("t")).items():
-            # batches whose records are all deleted are forgotten at the next start
-            kept = [batch for batch in entry.batches if batch.last_offset >= self.start]
-            if kept:
-                producers[each] = replace(entry, batches=deque(kept, entry.batches.maxlen))
+            # a snapshot has the last batch of each; one whose records are deleted is forgotten
+            last = list(entry.batches)[-1:]
+            if last and last[0].last_offset >= self.start:
+                producers[each] = replace(entry, batches=deque(last, entry.batches.maxlen))
         return fetched(self.client, offset=self.start), producers
 
     @rule(share=st.floats(0, 1), version=st.sampled_from([0, 2, 4, 12]))
