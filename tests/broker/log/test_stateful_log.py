@@ -66,7 +66,10 @@ class LogMachine(RuleBasedStateMachine):
         sent = self.sent[producer]
         if back <= len(sent):
             sequence, values, offset = sent[-back]
-            assert self._sequenced(producer, sequence, values) == (E.NONE, offset)
+            response = self._sequenced(producer, sequence, values)
+            # a leader that read a snapshot knows the last batch of each producer alone, as Kafka's
+            refused = back > 1 and response[0] == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+            assert refused or response == (E.NONE, offset)
 
     @rule(producer=PRODUCERS, ahead=st.integers(1, 9))
     def leaves_a_gap(self, producer: int, ahead: int) -> None:
