@@ -7,7 +7,8 @@ arguments. Errors of a disk take a log directory offline, not the broker.
 """
 
 from .appending import LogAppendInfo
-from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
+from .cleanup.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
+from .cleanup.retention import delete_old_segments
 from .config import LogConfig, LogManagerConfig
 from .directory_logs import Damaged, Recovered
 from .disks.disk import Disk
@@ -26,13 +27,12 @@ from .errors import (
     StorageError,
 )
 from .formats import EpochEntry, MetaProperties
-from .indexes import AbortedTxn
 from .loader import LogCheckpoint
 from .log_manager import LogManager, Stray
 from .lookup import FoundOffset, find_offset
 from .names import TopicPartition
 from .producer_entry import AppendOrigin
-from .retention import delete_old_segments
+from .segment_files.indexes import AbortedTxn
 from .unified_log import UnifiedLog
 
 __all__ = [

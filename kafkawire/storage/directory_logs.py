@@ -9,12 +9,12 @@ topic-0/  topic-1.<id>-delete/  topic-2.<id>-future/  topic-3.<id>-stray/
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from . import names
+from .checkpoints import OffsetCheckpoints
 from .config import LogConfig
 from .disks.log_directory import LogDirectory
 from .errors import CorruptFile, KafkaStorageError, StorageError
@@ -24,22 +24,18 @@ from .formats import (
     read_closed_segments,
     read_meta_properties,
     read_move_generation,
-    read_offset_checkpoint,
     read_partition_metadata_file,
     remove_clean_shutdown,
     write_clean_shutdown,
     write_closed_segments,
     write_meta_properties,
     write_move_generation,
-    write_offset_checkpoint,
     write_partition_metadata_file,
 )
 from .loader import LogCheckpoint
 from .names import TopicPartition
 from .segments import PendingDeletions
 from .unified_log import UnifiedLog
-
-NO_OFFSETS: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
 
 
 class Recovered(NamedTuple):
@@ -73,8 +69,8 @@ def going_on(*directories: DirectoryLogs) -> Iterator[None]:
 class DirectoryLogs:
     """The logs in a directory. futures: those that are moved here and are not yet complete.
 
-    cleaned: up to where each is compacted. on_roll: called with the base offset of a new segment.
-    A partition is not in both `logs` and `futures`, so that checkpoints have both.
+    on_roll: called with the base offset of a new segment. A partition is not in both `logs` and
+    `futures`, so that checkpoints have both.
     """
 
     def __init__(self, disk: LogDirectory) -> None:
@@ -82,7 +78,7 @@ class DirectoryLogs:
         self.logs: dict[TopicPartition, UnifiedLog] = {}
         self.futures: dict[TopicPartition, UnifiedLog] = {}
         self.topic_ids: dict[TopicPartition, bytes] = {}
-        self.cleaned: dict[TopicPartition, int] = {}
+        self.checkpoints = OffsetCheckpoints(disk, self.logs, self.futures)
         self.directory_id: bytes | None = None
         self.broker_epoch: int | None = None
         """That of the last clean shutdown."""
@@ -90,8 +86,6 @@ class DirectoryLogs:
         self.damaged: dict[TopicPartition, Damaged] = {}
         self._unchecked: set[TopicPartition] = set()
         """Loaded logs whose segments were not checked yet."""
-        self._kept: dict[TopicPartition, LogCheckpoint] = {}
-        """What the checkpoints say of damaged logs."""
         self._closing: deque[TopicPartition] | None = None
         self._closed: dict[str, int] = {}
         """Folder of a log that was closed -> where it ended then."""
@@ -113,21 +107,21 @@ class DirectoryLogs:
     def identify(self, cluster_id: str, node_id: int, new_uuid: Callable[[], bytes]) -> None:
         """Lock the directory and check whose it is; write meta.properties if it is new."""
         self.disk.lock(names.LOCK)
-        found = read_meta_properties(self.disk)
-        if found is None:
+        stored = read_meta_properties(self.disk)
+        if stored is None:
             logs = [name for name in self.disk.list("") if names.partition_of(name) is not None]
             if logs:
                 reason = f"the file is missing, but there are logs ({logs[0]} and others)"
                 raise CorruptFile(f"{self.name}/{names.META_PROPERTIES}", reason)
-            found = MetaProperties(cluster_id, node_id, new_uuid())
-            write_meta_properties(self.disk, found)
-        if found[:2] != (cluster_id, node_id):
+            stored = MetaProperties(cluster_id, node_id, new_uuid())
+            write_meta_properties(self.disk, stored)
+        if stored[:2] != (cluster_id, node_id):
             raise CorruptFile(
                 f"{self.name}/{names.META_PROPERTIES}",
-                f"is of node {found.node_id} in cluster {found.cluster_id!r}, "
+                f"is of node {stored.node_id} in cluster {stored.cluster_id!r}, "
                 f"not of node {node_id} in cluster {cluster_id!r}",
             )
-        self.directory_id = found.directory_id
+        self.directory_id = stored.directory_id
 
     def load(self, config_of: Callable[[str], LogConfig], now_ms: int) -> list[Recovered | Damaged]:
         """Load all logs, and delete what is left of deleted ones.
@@ -136,12 +130,8 @@ class DirectoryLogs:
         `started` is called.
         """
         self.broker_epoch = read_clean_shutdown(self.disk)
-        clean = self.broker_epoch is not None
-        points = read_offset_checkpoint(self.disk, names.RECOVERY_POINTS)
-        starts = read_offset_checkpoint(self.disk, names.LOG_START_OFFSETS)
-        watermarks = read_offset_checkpoint(self.disk, names.HIGH_WATERMARKS)
+        checkpoints = self.checkpoints.load(clean=self.broker_epoch is not None)
         incomplete = self._incomplete()
-        self.cleaned = read_offset_checkpoint(self.disk, names.CLEANER_OFFSETS)
         recovered: list[Recovered | Damaged] = []
         for folder in self.disk.list(""):
             if not self.disk.is_directory(folder):
@@ -151,15 +141,16 @@ class DirectoryLogs:
                 continue
             future, key = names.future_of(folder), names.partition_of(folder)
             if future is not None:
-                checkpoint = LogCheckpoint(points.get(future, 0), starts.get(future, 0), clean)
                 config = config_of(future.topic)
                 try:
-                    self.futures[future] = self._load(future, folder, config, checkpoint, now_ms)
+                    self.futures[future] = self._load(
+                        future, folder, config, checkpoints.of(future), now_ms
+                    )
                 except CorruptFile as error:
                     recovered.append(Damaged(future, self.name, error))
             if key is None or key.topic == names.CLUSTER_METADATA:
                 continue
-            checkpoint = LogCheckpoint(points.get(key, 0), starts.get(key, 0), clean)
+            checkpoint = checkpoints.of(key)
             try:
                 if key in incomplete:
                     raise incomplete[key]
@@ -168,11 +159,13 @@ class DirectoryLogs:
                 recovered.append(self._set_offline(key, checkpoint, error))
                 continue
             self._unchecked.add(key)
-            log.update_high_watermark(watermarks.get(key, log.log_start_offset))
+            log.update_high_watermark(checkpoints.high_watermarks.get(key, log.log_start_offset))
             recovered.append(
-                Recovered(key, self.name, clean, log.log_end_offset, log.truncated_bytes)
+                Recovered(
+                    key, self.name, checkpoints.clean, log.log_end_offset, log.truncated_bytes
+                )
             )
-        self.write_recovery_points()
+        self.checkpoints.write_recovery_points()
         return recovered
 
     def _incomplete(self) -> dict[TopicPartition, CorruptFile]:
@@ -195,7 +188,7 @@ class DirectoryLogs:
     ) -> Damaged:
         self.logs.pop(key, None)
         self.damaged[key] = Damaged(key, self.name, error)
-        self._kept[key] = checkpoint
+        self.checkpoints.unloaded[key] = checkpoint
         return self.damaged[key]
 
     def check_joined(self, key: TopicPartition) -> None:
@@ -204,7 +197,7 @@ class DirectoryLogs:
             return
         self._unchecked.discard(key)
         log = self.logs[key]
-        if log.config.compact or key in self.cleaned:
+        if log.config.compact or key in self.checkpoints.cleaned:
             return
         try:
             log.check_joined()
@@ -288,7 +281,7 @@ class DirectoryLogs:
             self.topic_ids.pop(key, None)
         self._forget(logs, new_uuid, now_ms)
 
-    def set_aside(self, keys: Iterable[TopicPartition], new_uuid: Callable[[], bytes]) -> list[str]:
+    def set_aside(self, keys: Sequence[TopicPartition], new_uuid: Callable[[], bytes]) -> list[str]:
         """Rename the directories of logs that the metadata does not have; return the new names.
 
         As Kafka, nothing deletes them: the metadata may be wrong.
@@ -298,16 +291,13 @@ class DirectoryLogs:
             self.logs.pop(key, None)
             self.topic_ids.pop(key, None)
             self.damaged.pop(key, None)
-            self._kept.pop(key, None)
-            self.cleaned.pop(key, None)
+            self.checkpoints.unloaded.pop(key, None)
             end = f".{new_uuid().hex()}{names.STRAY_DIRECTORY}"
             folders.append(str(key)[: names.LONGEST_NAME - len(end)] + end)
             self.disk.rename(str(key), folders[-1])
         self.disk.fsync_directory("")
-        self.write_recovery_points()
-        self.write_start_offsets()
-        self.write_high_watermarks()
-        write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)
+        self.checkpoints.write_all()
+        self.checkpoints.forget_cleaned(*keys)
         return folders
 
     def _forget(
@@ -316,12 +306,8 @@ class DirectoryLogs:
         new_uuid: Callable[[], bytes],
         now_ms: int,
     ) -> None:
-        self.write_recovery_points()
-        self.write_start_offsets()
-        self.write_high_watermarks()
-        cleaned = [key for key, _ in logs if self.cleaned.pop(key, None) is not None]
-        if cleaned:
-            write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)
+        self.checkpoints.write_all()
+        self.checkpoints.forget_cleaned(*(key for key, _ in logs))
         for key, log in logs:
             end = f".{new_uuid().hex()}{names.DELETE_DIRECTORY}"
             renamed = str(key)[: names.LONGEST_NAME - len(end)] + end
@@ -349,9 +335,7 @@ class DirectoryLogs:
         for log in (*self.logs.values(), *self.futures.values()):
             if self._closed.get(log.folder) != log.log_end_offset:
                 log.close(now_ms)
-        self.write_recovery_points()
-        self.write_start_offsets()
-        self.write_high_watermarks()
+        self.checkpoints.write_all()
         sizes = {
             segment.path: segment.size for log in self.logs.values() for segment in log.segments
         }
@@ -389,8 +373,8 @@ class DirectoryLogs:
         """Make the future log of a partition its log: durable first, then under its name."""
         future = self.futures[key]
         future.close(now_ms)
-        self.write_recovery_points()
-        self.write_start_offsets()
+        self.checkpoints.write_recovery_points()
+        self.checkpoints.write_start_offsets()
         write_move_generation(self.disk, future.folder, generation)
         self.disk.rename(future.folder, str(key))
         self.disk.fsync_directory("")
@@ -407,36 +391,3 @@ class DirectoryLogs:
     def write_generation(self, key: TopicPartition, generation: int) -> None:
         """Let a log be the valid one of its copies."""
         write_move_generation(self.disk, str(key), generation)
-
-    # -- checkpoints
-
-    def _all(self) -> dict[TopicPartition, UnifiedLog]:
-        return {**self.futures, **self.logs}
-
-    def write_recovery_points(self) -> None:
-        """Write up to where each log is durable."""
-        points = {key: kept.recovery_point for key, kept in self._kept.items()}
-        points |= {key: log.recovery_point for key, log in self._all().items()}
-        write_offset_checkpoint(self.disk, names.RECOVERY_POINTS, points)
-
-    def write_start_offsets(self, coming: Mapping[TopicPartition, int] = NO_OFFSETS) -> None:
-        """Write where each log starts, if that is not where its first segment does.
-
-        coming: log start offsets that are about to be set.
-        """
-        starts = {key: kept.log_start_offset for key, kept in self._kept.items()}
-        for key, log in self._all().items():
-            start = coming.get(key, log.log_start_offset)
-            if start > log.segments.first.base_offset:
-                starts[key] = start
-        write_offset_checkpoint(self.disk, names.LOG_START_OFFSETS, starts)
-
-    def write_high_watermarks(self) -> None:
-        """Write the high watermark of each log."""
-        watermarks = {key: log.high_watermark for key, log in self.logs.items()}
-        write_offset_checkpoint(self.disk, names.HIGH_WATERMARKS, watermarks)
-
-    def write_cleaned(self, key: TopicPartition, offset: int) -> None:
-        """Write up to where a log is compacted."""
-        self.cleaned[key] = offset
-        write_offset_checkpoint(self.disk, names.CLEANER_OFFSETS, self.cleaned)

@@ -1,7 +1,7 @@
 """The logs of a broker in its log directories.
 
-Law: a new log goes to the directory with the fewest. A directory that fails takes its logs offline,
-not the broker. What a checkpoint says may be too low after a crash, never too high: it is written
+A new log goes to the directory with the fewest. A directory that fails takes its logs offline, not
+the broker. What a checkpoint says may be too low after a crash, never too high: it is written
 before a log is cut or deleted.
 
     start -> get_or_create, append, truncate, delete ... -> shutdown
@@ -12,21 +12,19 @@ before a log is cut or deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from .compaction.cleaner_manager import LogToClean, compact, filthiest, log_to_clean
-from .config import LogConfig, LogManagerConfig, Task
+from .config import LogConfig, LogManagerConfig
 from .directory_logs import Damaged, DirectoryLogs, Recovered, going_on
 from .disks.disk import Disk
 from .disks.log_directory import LogDirectory
 from .errors import CorruptFile, KafkaStorageError, LogDamaged, LogDirNotFound
 from .formats import UNKNOWN_BROKER_EPOCH
+from .maintenance import Maintenance
 from .moves import Moves, valid_copies
 from .names import TopicPartition
-from .retention import delete_old_segments
 from .unified_log import UnifiedLog
 
 
@@ -62,19 +60,8 @@ class LogManager:
             new_uuid, config.replica_fetch_max_bytes, config.alter_log_dirs_io_max_bytes_per_second
         )
         self._topic_configs: dict[str, LogConfig] = {}
-        self._due_ms: dict[Task, int] = {}
-        self._damaged: set[TopicPartition] = set()
-        """Partitions in whose logs a task has found damage: retention and compaction pass by."""
         self.on_damage: Callable[[TopicPartition, CorruptFile], None] | None = None
-        self._tasks: Final[dict[Task, Callable[[DirectoryLogs, int], None]]] = {
-            Task.FLUSH: self._flush,
-            Task.CHECKPOINT_RECOVERY_POINTS: lambda logs, _now: logs.write_recovery_points(),
-            Task.CHECKPOINT_START_OFFSETS: lambda logs, _now: logs.write_start_offsets(),
-            Task.CHECKPOINT_HIGH_WATERMARKS: lambda logs, _now: logs.write_high_watermarks(),
-            Task.RETENTION: self._retain,
-            Task.COMPACTION: self._compact,
-            Task.EXPIRE_PRODUCERS: self._expire_producers,
-        }
+        self._maintenance = Maintenance(config, self._moves, self._report)
 
     def start(
         self, now_ms: int, topic_configs: Mapping[str, LogConfig] | None = None
@@ -92,8 +79,7 @@ class LogManager:
         for directory in self._online:
             with going_on(directory):
                 directory.started()
-        for task, interval in self.config.intervals.items():
-            self._due_ms[task] = now_ms + interval
+        self._maintenance.start(now_ms)
         return recovered
 
     # -- logs
@@ -227,9 +213,12 @@ class LogManager:
             directory.check_joined(partition)
         except CorruptFile as error:
             del self._places[partition]
-            if self.on_damage is not None:
-                self.on_damage(partition, error)
+            self._report(partition, error)
             raise LogDamaged(directory.name, str(error)) from None
+
+    def _report(self, partition: TopicPartition, error: CorruptFile) -> None:
+        if self.on_damage is not None:
+            self.on_damage(partition, error)
 
     def set_aside(self, partitions: Iterable[TopicPartition]) -> list[Stray]:
         """Rename the directories of logs that the metadata does not have; they are kept."""
@@ -271,12 +260,12 @@ class LogManager:
         end = place.log.start_of_batch(offset)  # where the log ends afterwards
         if end < place.log.recovery_point:
             place.log.recovery_point = end
-            place.directory.write_recovery_points()
+            place.directory.checkpoints.write_recovery_points()
         start = place.log.log_start_offset
         truncated = place.log.truncate(offset, now_ms)
         self._moves.truncate(partition, now_ms)
         if place.log.log_start_offset < start:
-            place.directory.write_start_offsets()
+            place.directory.checkpoints.write_start_offsets()
         return truncated
 
     def truncate_fully(self, partition: TopicPartition, offset: int, now_ms: int) -> None:
@@ -284,9 +273,9 @@ class LogManager:
         place = self._places[partition]
         directory, log = place.directory, place.log
         log.recovery_point = min(log.recovery_point, offset)
-        directory.write_recovery_points()
+        directory.checkpoints.write_recovery_points()
         if offset < log.log_start_offset:
-            directory.write_start_offsets({partition: offset})
+            directory.checkpoints.write_start_offsets({partition: offset})
         log.truncate_fully(offset, now_ms)
         self._moves.truncate(partition, now_ms)
 
@@ -298,7 +287,7 @@ class LogManager:
         place = self._places[partition]
         directory, log = place.directory, place.log
         if log.log_start_offset < offset <= log.log_end_offset:
-            directory.write_start_offsets({partition: offset})
+            directory.checkpoints.write_start_offsets({partition: offset})
         log.delete_before(offset)
 
     def update_config(self, topic: str, config: LogConfig | None) -> None:
@@ -347,23 +336,18 @@ class LogManager:
     def next_deadline(self) -> int | None:
         """Return when to call `advance`, in milliseconds."""
         pending = [each.deletions.next_ms for each in self._online]
-        pending.append(self._moves.next_ms)
-        return min(
-            [*self._due_ms.values(), *(each for each in pending if each is not None)], default=None
-        )
+        pending += [self._moves.next_ms, self._maintenance.next_ms]
+        return min((each for each in pending if each is not None), default=None)
 
     def advance(self, now_ms: int) -> None:
         """Do what is due. A directory that fails goes offline."""
-        due = [task for task, when in self._due_ms.items() if when <= now_ms]
-        for task in due:
-            self._due_ms[task] = now_ms + self.config.intervals[task]
+        due = self._maintenance.take_due(now_ms)
         for partition, directory, log in self._moves.run(now_ms):
             place = self._places.setdefault(partition, self._place(directory, log))
             place.directory, place.log = directory, log
         for directory in self._online:
             with going_on(directory):
-                for task in due:
-                    self._tasks[task](directory, now_ms)
+                self._maintenance.run(due, directory, now_ms)
                 directory.deletions.run(now_ms)
 
     def close_some(self, limit: int, now_ms: int) -> bool:
@@ -383,51 +367,3 @@ class LogManager:
         for directory in self._online:
             with going_on(directory):
                 directory.close(now_ms, broker_epoch)
-
-    @contextmanager
-    def _undamaged(self, log: UnifiedLog) -> Iterator[None]:
-        """Report that a log is damaged, and carry on with the others."""
-        try:
-            yield
-        except CorruptFile as error:
-            self._damaged.add(log.partition)
-            if self.on_damage is not None:
-                self.on_damage(log.partition, error)
-
-    def _intact(self, directory: DirectoryLogs) -> list[UnifiedLog]:
-        """List the logs of a directory in which tasks found no damage."""
-        return [log for key, log in directory.logs.items() if key not in self._damaged]
-
-    def _flush(self, directory: DirectoryLogs, now_ms: int) -> None:
-        for log in directory.logs.values():
-            if log.is_dirty and now_ms - log.last_flush_ms >= log.config.flush_ms:
-                log.flush(now_ms)
-
-    def _retain(self, directory: DirectoryLogs, now_ms: int) -> None:
-        for log in self._intact(directory):
-            with self._undamaged(log):
-                delete_old_segments(log, now_ms)
-
-    def _compact(self, directory: DirectoryLogs, now_ms: int) -> None:
-        while True:
-            candidates: list[LogToClean] = []
-            for log in self._intact(directory):
-                if log.config.compact and log.partition not in self.moves:
-                    with self._undamaged(log):
-                        last_clean = directory.cleaned.get(log.partition)
-                        candidates.append(log_to_clean(log, last_clean, now_ms))
-            chosen = filthiest(candidates)
-            if chosen is None:
-                return
-            cleaned = None
-            with self._undamaged(chosen.log):
-                cleaned = compact(chosen, now_ms)
-            if cleaned is None:
-                continue
-            directory.write_cleaned(chosen.log.partition, cleaned.end_offset)
-            if cleaned.end_offset <= chosen.first_dirty:
-                return  # one batch has more keys than the map has room for
-
-    def _expire_producers(self, directory: DirectoryLogs, now_ms: int) -> None:
-        for log in directory.logs.values():
-            log.producers.remove_expired(now_ms, self.config.producer_id_expiration_ms)

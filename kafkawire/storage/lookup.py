@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from ..records.record import NO_TIMESTAMP
-from .file_records import StoredBatch
 from .segment import LogSegment
+from .segment_files.file_records import StoredBatch
 from .unified_log import UnifiedLog
 
 LATEST: Final = -1

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..records import RecordBatches
+from .cleanup.retention import delete_old_segments
 from .directory_logs import DirectoryLogs, going_on
 from .errors import AppendRejected, CorruptFile, KafkaStorageError, StorageError
 from .names import TopicPartition
 from .producer_entry import AppendOrigin
-from .retention import delete_old_segments
 from .unified_log import UnifiedLog
 
 MS_PER_SECOND: Final = 1000
@@ -86,7 +86,7 @@ class Move(NamedTuple):
     def _copy_start(self, now_ms: int) -> None:
         start = self.log.log_start_offset
         if self.future.log_start_offset < start <= self.future.log_end_offset:
-            self.target.write_start_offsets({self.partition: start})
+            self.target.checkpoints.write_start_offsets({self.partition: start})
             self.future.delete_before(start)
             delete_old_segments(self.future, now_ms)
 
@@ -100,9 +100,9 @@ class Move(NamedTuple):
         generation = self.source.generation(self.partition)
         try:
             self._copy_start(now_ms)
-            cleaned = self.source.cleaned.get(self.partition)
+            cleaned = self.source.checkpoints.cleaned.get(self.partition)
             if cleaned is not None:
-                self.target.write_cleaned(self.partition, cleaned)
+                self.target.checkpoints.write_cleaned(self.partition, cleaned)
             self.future.producers.adopt(log.producers)
             self.future.roll(now_ms)  # truncation leads back to this snapshot of them
             new = self.target.promote(self.partition, generation + 1, now_ms)
@@ -138,6 +138,10 @@ class Moves:
         self._moves: dict[TopicPartition, Move] = {}
         self._due_ms = 0
         self.failed: dict[TopicPartition, str] = {}
+
+    def __contains__(self, partition: object) -> bool:
+        """Whether the log of a partition is being moved."""
+        return partition in self._moves
 
     @property
     def targets(self) -> dict[TopicPartition, str]:

@@ -17,8 +17,11 @@ from .config import LogConfig
 from .disks.disk import Disk
 from .epochs import LeaderEpochFileCache
 from .errors import CorruptFile
-from .file_records import FileRecords, StoredBatch
-from .indexes import (
+from .names import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name
+from .producer_entry import CompletedTxn
+from .producer_state import ProducerStateManager
+from .segment_files.file_records import FileRecords, StoredBatch
+from .segment_files.indexes import (
     MAX_RELATIVE_OFFSET,
     AbortedTxn,
     OffsetIndex,
@@ -27,9 +30,6 @@ from .indexes import (
     TimestampOffset,
     TransactionIndex,
 )
-from .names import INDEX, LOG, TIME_INDEX, TRANSACTION_INDEX, file_name
-from .producer_entry import CompletedTxn
-from .producer_state import ProducerStateManager
 
 
 class LogSegment:

@@ -19,11 +19,11 @@ from .config import LogConfig
 from .disks.disk import Disk
 from .epochs import EpochEnd
 from .errors import OffsetOutOfRange
-from .indexes import AbortedTxn
 from .loader import NEW_LOG, LogCheckpoint, LogLoader, missing, rebuild_producers
 from .names import TopicPartition
 from .producer_entry import AppendOrigin, BatchMetadata
 from .segment import LogSegment
+from .segment_files.indexes import AbortedTxn
 from .segments import PendingDeletions, remove
 
 

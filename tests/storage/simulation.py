@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from kafkawire.log.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkawire.records import Batch, Record, RecordBatches
-from kafkawire.storage.compaction.cleaner_manager import compact, log_to_clean
+from kafkawire.storage.cleanup.cleaner_manager import compact, log_to_clean
 from kafkawire.storage.config import LogConfig, LogManagerConfig
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import KafkaStorageError
@@ -238,9 +238,9 @@ class Simulation:
         # a crash may lose the marker; the coordinator writes it again
         self.aborted |= aborted_offsets(b"".join(each.data for each in self.written))
         directory = self.logs._places[ORDERS].directory
-        chosen = log_to_clean(self.log, directory.cleaned.get(ORDERS), self.now_ms)
+        chosen = log_to_clean(self.log, directory.checkpoints.cleaned.get(ORDERS), self.now_ms)
         done = compact(chosen, self.now_ms, capacity=self.rng.choice((3, 1000)))
-        directory.write_cleaned(ORDERS, done.end_offset)
+        directory.checkpoints.write_cleaned(ORDERS, done.end_offset)
 
     def advance(self) -> None:
         self.now_ms += self.rng.choice((20, 200, 70_000, 400_000))

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kafkawire.records import Compression, MessageSetBuilder, RecordBatches
-from kafkawire.storage.compaction.cleaner import clean
-from kafkawire.storage.compaction.cleaner_manager import compact, filthiest, log_to_clean
+from kafkawire.storage.cleanup.cleaner import clean
+from kafkawire.storage.cleanup.cleaner_manager import compact, filthiest, log_to_clean
 from kafkawire.storage.config import MAX_INT64
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.unified_log import UnifiedLog

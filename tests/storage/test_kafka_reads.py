@@ -14,11 +14,11 @@ import pytest
 
 from kafkawire.log import Finding, Row, read, read_batches, recognise
 from kafkawire.records import Compression
-from kafkawire.storage.compaction.cleaner import clean
+from kafkawire.storage.cleanup.cleaner import clean
+from kafkawire.storage.cleanup.retention import delete_old_segments
 from kafkawire.storage.config import MAX_INT64, LogConfig
 from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.log_manager import LogManager
-from kafkawire.storage.retention import delete_old_segments
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.real.compiler import compiled
 from tests.real.dump import TOOL, dump

@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from kafkawire.storage import directory_logs
-from kafkawire.storage.compaction import cleaner
+from kafkawire.storage.cleanup import cleaner
 from kafkawire.storage.directory_logs import DirectoryLogs
 from kafkawire.storage.disks.log_directory import LogDirectory
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.epochs import LeaderEpochFileCache
-from kafkawire.storage.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from kafkawire.storage.loader import LogLoader
 from kafkawire.storage.moves import Move
 from kafkawire.storage.producer_state import ProducerStateManager
 from kafkawire.storage.segment import LogSegment
+from kafkawire.storage.segment_files.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from kafkawire.storage.segments import remove
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.fuzzing import SOAK, seeds

@@ -17,9 +17,9 @@ from kafkawire.storage.config import MAX_INT64, LogConfig
 from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import AppendRejected, OffsetOutOfRange
-from kafkawire.storage.file_records import FileRecords
 from kafkawire.storage.lookup import find_offset
 from kafkawire.storage.producer_entry import AppendOrigin
+from kafkawire.storage.segment_files.file_records import FileRecords
 from kafkawire.storage.unified_log import UnifiedLog
 from tests.fuzzing import replayable, seeds
 

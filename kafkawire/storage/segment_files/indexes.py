@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from ..log.indexes import ABORTED, ABORTED_VERSION, OFFSET_ENTRY, TIME_ENTRY
-from ..records.record import NO_TIMESTAMP
-from .disks.disk import Disk
-from .errors import CorruptFile
-from .names import INDEX, TIME_INDEX, TRANSACTION_INDEX, file_name
+from ...log.indexes import ABORTED, ABORTED_VERSION, OFFSET_ENTRY, TIME_ENTRY
+from ...records.record import NO_TIMESTAMP
+from ..disks.disk import Disk
+from ..errors import CorruptFile
+from ..names import INDEX, TIME_INDEX, TRANSACTION_INDEX, file_name
 
 NEWEST: Final = 1024
 """At least how many of the entries that were appended stay in memory, if there are so many."""

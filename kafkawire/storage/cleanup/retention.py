@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .segment import LogSegment
-from .unified_log import UnifiedLog
+from ..segment import LogSegment
+from ..unified_log import UnifiedLog
 
 
 def delete_old_segments(log: UnifiedLog, now_ms: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from ...records import Batch, ControlType, control_record
-from ..indexes import AbortedTxn, TransactionIndex
+from ..segment_files.indexes import AbortedTxn, TransactionIndex
 
 
 class CleanedTransactions:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from ..errors import WireError
-from ..records import Batch
-from ..records.batch import HEADER_BYTES
-from ..records.batches import SMALLEST_LENGTH
-from ..records.legacy import LOG_OVERHEAD
-from .disks.disk import Disk
-from .errors import CorruptFile
+from ...errors import WireError
+from ...records import Batch
+from ...records.batch import HEADER_BYTES
+from ...records.batches import SMALLEST_LENGTH
+from ...records.legacy import LOG_OVERHEAD
+from ..disks.disk import Disk
+from ..errors import CorruptFile
 
 LENGTH: Final = Struct(">i")
 MAGIC: Final = 2

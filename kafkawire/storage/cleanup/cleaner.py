@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...records import Batch
-from ..indexes import MAX_RELATIVE_OFFSET
 from ..names import CLEANED, SWAP
 from ..segment import LogSegment
+from ..segment_files.indexes import MAX_RELATIVE_OFFSET
 from ..segments import remove
 from ..unified_log import UnifiedLog
 from .offset_map import DEFAULT_CAPACITY, OffsetMap

@@ -1,0 +1,1 @@
+"""Policies of clean-up: retention deletes segments, compaction keeps the latest of each key."""

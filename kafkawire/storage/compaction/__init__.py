@@ -1,1 +1,0 @@
-"""Compaction: which logs and batches, and what is retained of them."""

@@ -1,0 +1,1 @@
+"""The files of a segment: batches, and what finds them by offset, time and transaction."""
