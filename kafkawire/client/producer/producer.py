@@ -1,6 +1,6 @@
 """The producer: records in, requests out, one delivery report for each record.
 
-Law: every token returns exactly once; in order within a partition; within delivery.timeout.ms,
+Every token returns exactly once; in order within a partition; within delivery.timeout.ms,
 whatever brokers and networks do.
 
     Send ─▶ accumulator ─▶ queues ─▶ sender ─▶ SendRequest Produce ─▶ ResponseReceived ─▶ outcome
@@ -14,14 +14,11 @@ whatever brokers and networks do.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from itertools import count
 from typing import Any, Final, TypeAlias
 
 from ...errors import LocalProtocolError
-from ...messages.api_key import ApiKey
-from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
 from ...protocol.error_code import ErrorCode
-from ..cluster import Broker, ClusterView
+from ..cluster import ClusterView
 from ..network.backoff import Rng
 from ..requests import (
     ClusterFailed,
@@ -30,7 +27,6 @@ from ..requests import (
     Reason,
     RequestMetadataUpdate,
     ResponseReceived,
-    SendRequest,
     Sent,
     TrackTopics,
 )
@@ -58,11 +54,11 @@ from .events import (
 )
 from .flushes import Flushes
 from .partition_queue import MOST_IN_FLIGHT
-from .produce_requests import results
 from .producer_id import PRODUCER_ID_KEY, ProducerIdManager, ProducerIdState
 from .record_accumulator import RecordAccumulator
 from .record_failures import failed
-from .sender import ProduceBatches, Sender
+from .requests_in_flight import RequestsInFlight
+from .sender import Sender
 from .transactions.states import Admission, Call, TransactionState
 from .transactions.transaction_manager import TRANSACTION_KEY, TransactionManager
 
@@ -99,8 +95,7 @@ class Producer:
         self._sender = Sender(
             settings, view, self._accumulator, self._producer_ids, self.transactions
         )
-        self._serials = count()
-        self._in_flight: dict[int, ProduceBatches] = {}
+        self._in_flight = RequestsInFlight(settings, self._sender, self._delivery_reports, owner)
         self._flushes = Flushes(self._accumulator)
         self._tracked: frozenset[str] = frozenset()
         self._closed = False
@@ -164,8 +159,7 @@ class Producer:
         Includes those whose result the last events may have lost to an exception.
         """
         for queue in self._accumulator.busy.values():
-            for batch in queue.unresolved:
-                yield from batch.tokens
+            yield from (token for batch in queue.unresolved for token in batch.tokens)
         yield from self._accumulator.parked_tokens()
         for tokens in self._reported_tokens:
             yield from tokens
@@ -252,22 +246,7 @@ class Producer:
         if event.request.key == TRANSACTION_KEY and self.transactions is not None:
             self.transactions.on_response(event, now)
             return
-        produce = self._complete(event.request)
-        assert isinstance(event.message, ProduceResponse)
-        found = results(event.message, produce.rows)
-        endpoints = tuple(
-            [
-                Broker(each.node_id, each.host, each.port, each.rack)
-                for each in event.message.node_endpoints
-            ]
-        )
-        for queue, batch in produce.batches:
-            row = found.get((queue.topic, queue.partition))
-            if row is None:
-                row = PartitionProduceResponse(
-                    error_code=ErrorCode.NETWORK_EXCEPTION, error_message="missing in the response"
-                )
-            yield from self._delivery_reports.complete(queue, batch, row, endpoints, now)
+        yield from self._in_flight.on_response(event, now)
 
     def _on_failure(self, event: NoResponse, now: float) -> Iterator[ProducerEffect]:
         if event.request.key == PRODUCER_ID_KEY:
@@ -277,23 +256,10 @@ class Producer:
         if event.request.key == TRANSACTION_KEY and self.transactions is not None:
             self.transactions.on_failure(event, now)
             return
-        failure = Failure(event.code, event.reason, event.detail)
-        if event.retriable:
-            yield RequestMetadataUpdate()
-        for queue, batch in self._complete(event.request).batches:
-            if batch.done:
-                queue.in_flight.remove(batch)
-            elif event.retriable:
-                self._delivery_reports.retry(queue, batch, failure, now)
-            else:
-                queue.in_flight.remove(batch)
-                self._delivery_reports.fail(queue, batch, failure)
+        yield from self._in_flight.on_failure(event, now)
 
     def _sent(self, event: Sent, _: float) -> Iterator[ProducerEffect]:
-        for queue, batch in self._complete(event.request).batches:
-            queue.in_flight.remove(batch)
-            if not batch.done:
-                batch.deliver(-1, -1)
+        self._in_flight.on_sent(event)
         yield from ()
 
     def _metadata_changed(self, _: MetadataChanged, now: float) -> Iterator[ProducerEffect]:
@@ -314,12 +280,6 @@ class Producer:
             return
         yield from self._accumulator.fail_parked(failure)
         self._delivery_reports.fail_all(failure)
-
-    def _complete(self, request: SendRequest) -> ProduceBatches:
-        assert isinstance(request.key, int)
-        produce = self._in_flight.pop(request.key)
-        self._sender.completed(produce)
-        return produce
 
     # After every event.
 
@@ -369,21 +329,8 @@ class Producer:
         if self._accumulator.closed or completing:
             flush_to = self._accumulator.last_number
         for produce in self._sender.drain(now, flush_to):
-            serial = next(self._serials)
-            self._in_flight[serial] = produce
-            out.append(self._request(serial, produce))
+            out.append(self._in_flight.send(produce))
         return flush_to
-
-    def _request(self, serial: int, produce: ProduceBatches) -> SendRequest:
-        return SendRequest(
-            self._owner,
-            serial,
-            produce.node,
-            ApiKey.PRODUCE,
-            produce.body,
-            self._settings.request_timeout_s,
-            has_response=self._settings.acks != 0,
-        )
 
     def _results(self, out: list[ProducerEffect]) -> None:
         for key, queue in list(self._accumulator.busy.items()):
@@ -414,26 +361,22 @@ class Producer:
             (queue.unresolved[0].number for queue in self._accumulator.busy.values()), default=None
         )
         out += self._flushes.completed(oldest)
-        if (
-            self._accumulator.closed
-            and not self._closed
-            and oldest is None
-            and not self._accumulator.waiting
-            and (self.transactions is None or self.transactions.settled)
-        ):
+        closing = self._accumulator.closed and not self._closed
+        settled = self.transactions is None or self.transactions.settled
+        if closing and settled and oldest is None and not self._accumulator.waiting:
             self._closed = True
             out.append(ProducerClosed())
 
     def _next_due(self, now: float, flush_to: int) -> float | None:
-        found = [self._accumulator.next_deadline(), self._sender.next_due(now, flush_to)]
+        deadlines = [self._accumulator.next_deadline(), self._sender.next_due(now, flush_to)]
         for queue in self._accumulator.busy.values():
-            found.append(queue.unresolved[0].created_at + self._settings.delivery_timeout_s)
+            deadlines.append(queue.unresolved[0].created_at + self._settings.delivery_timeout_s)
         requesting = self._producer_ids.state is ProducerIdState.NONE and self._accumulator.busy
         if self._settings.idempotent and requesting and self.transactions is None:
-            found.append(self._producer_ids.retry_at)
+            deadlines.append(self._producer_ids.retry_at)
         if self.transactions is not None:
-            found.append(self.transactions.next_deadline())
-        return min((at for at in found if at is not None), default=None)
+            deadlines.append(self.transactions.next_deadline())
+        return min((each for each in deadlines if each is not None), default=None)
 
 
 P = Producer
