@@ -1,6 +1,6 @@
 """Runs the transactions of a producer: which request to a coordinator is next, and what follows.
 
-Law: one request at a time, repeated until it has a result; a transaction ends when its records and
+One request at a time, repeated until it has a result; a transaction ends when its records and
 offsets have theirs. Records and offsets of a transaction that failed are discarded, and only an
 abort begins anew; after a fatal error nothing does.
 
@@ -14,7 +14,6 @@ abort begins anew; after a fatal error nothing does.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -41,6 +40,8 @@ from ..events import (
 from ..partition_queue import ProducerIdAndEpoch
 from ..produce_requests import IMPLICIT_PARTITIONS
 from ..record_accumulator import TopicPartition
+from .contents import TransactionContents
+from .current_operation import CurrentOperation
 from .outcomes import TransactionOutcome, outcome_of
 from .requests import (
     AddOffsets,
@@ -92,15 +93,9 @@ class TransactionManager:
         self._out: list[Effect] = []
         self._waiting: list[Hashable] = []  # tokens of the call that the state is about
         self._unclaimed: Call | None = None  # ended while nobody waited for it
-        self._partitions: set[TopicPartition] = set()  # added to the transaction
-        self._groups: set[str] = set()
-        self._offsets: deque[OffsetsCall] = deque()
-        self._started = False  # whether the coordinator may know of the transaction
+        self._contents = TransactionContents()
         self._needs_epoch = False
-        self._operation: Operation | None = None  # in flight, or waiting for its retry
-        self._in_flight = False
-        self._failures = 0
-        self._retry_at = 0.0
+        self._current = CurrentOperation()
 
     # -- what the producer asks
 
@@ -123,12 +118,11 @@ class TransactionManager:
         """Whether a batch of a partition may be sent now."""
         if self.state not in ACTIVE:
             return False
-        return self._who.adds_implicitly or partition in self._partitions
+        return self._who.adds_implicitly or partition in self._contents.partitions
 
     def on_send(self, partition: TopicPartition) -> None:
         """Note that a batch of a partition is sent, which may add the partition (KIP-890)."""
-        self._partitions.add(partition)
-        self._started = True
+        self._contents.add_partitions([partition])
 
     def on_batch_failed(self, failure: Failure, *, sequenced: bool) -> None:
         """Handle a batch without a delivery.
@@ -197,7 +191,8 @@ class TransactionManager:
 
     def _send_offsets(self, event: SendOffsets) -> None:
         if event.offsets:
-            self._offsets.append(OffsetsCall(event.token, event.group, event.offsets))
+            call = OffsetsCall(event.token, event.group, event.offsets)
+            self._contents.offsets.append(call)
         else:
             self._out.append(TransactionDone(event.token))
 
@@ -216,9 +211,7 @@ class TransactionManager:
     # -- requests
 
     def next_deadline(self) -> float | None:
-        if self._operation is None or self._in_flight:
-            return None
-        return self._retry_at
+        return self._current.next_deadline()
 
     def advance(
         self, partitions: Collection[TopicPartition], *, drained: bool, now: float
@@ -227,13 +220,13 @@ class TransactionManager:
 
         partitions: those with records. drained: no record is without a result, no batch in flight.
         """
-        if self._operation is None:
-            self._operation = self._next(partitions, drained)
-            if self._operation is None and drained and self._is_over():
+        if self._current.operation is None:
+            self._current.operation = self._next(partitions, drained)
+            if self._current.operation is None and drained and self._is_over():
                 self._complete()
-        if self._operation is not None and not self._in_flight and now >= self._retry_at:
-            self._in_flight = True
-            self._out.append(self._request(self._operation))
+        due = self._current.take_due(now)
+        if due is not None:
+            self._out.append(self._request(due))
         out, self._out = self._out, []
         return out
 
@@ -246,16 +239,11 @@ class TransactionManager:
         if self.state is S.INITIALIZING:
             return Init(timeout_ms, bumps=False)
         if self.state in ACTIVE:
-            explicit = not self._who.adds_implicitly
-            new = frozenset(partitions) - self._partitions
-            if explicit and new:
-                return AddPartitions(new)
-            if self._offsets:
-                call = self._offsets[0]
-                added = not explicit or call.group.group_id in self._groups
-                return CommitOffsets(call) if added else AddOffsets(call)
+            addition = self._contents.next_addition(partitions, self._who.adds_implicitly)
+            if addition is not None:
+                return addition
         if self.state in ENDING and drained:
-            if self._started:
+            if self._contents.started:
                 return End(self.state is S.COMMITTING)
             upgraded = self._level() >= IMPLICIT_PARTITIONS and not self._who.adds_implicitly
             if self._needs_epoch or upgraded:
@@ -263,11 +251,11 @@ class TransactionManager:
         return None
 
     def _is_over(self) -> bool:
-        return self.state in ENDING and not self._offsets
+        return self.state in ENDING and not self._contents.offsets
 
     def _request(self, operation: Operation) -> SendRequest:
         if operation.api is ApiKey.TXN_OFFSET_COMMIT:
-            self._started = True
+            self._contents.started = True
         who = self._who
         return SendRequest(
             self._owner,
@@ -289,7 +277,7 @@ class TransactionManager:
         if code:
             self._on_error(operation, code, Failure(code, None, what), now)
             return
-        self._operation, self._failures, self._retry_at = None, 0, 0.0
+        self._current.succeed()
         SUCCEEDED[type(operation)](self, operation, event.message)
 
     def on_failure(self, event: NoResponse, now: float) -> None:
@@ -307,10 +295,10 @@ class TransactionManager:
 
     def _returned(self) -> Operation | None:
         """Return the operation that was in flight; None if nothing follows from its result."""
-        self._in_flight = False
+        self._current.in_flight = False
         if self.state is S.FATAL_ERROR:
-            self._operation = None
-        return self._operation
+            self._current.operation = None
+        return self._current.operation
 
     def _on_error(
         self, operation: Operation, code: ErrorCode, failure: Failure, now: float
@@ -319,28 +307,27 @@ class TransactionManager:
         if outcome is TransactionOutcome.FIND_COORDINATOR:
             self._out.append(ForgetCoordinator(operation.to(self._who)))
         if outcome is TransactionOutcome.ABORTABLE and self._is_discarded(operation):
-            self._operation = None
+            self._current.operation = None
         elif outcome in FAILURES:
-            self._operation = None
+            self._current.operation = None
             FAILURES[outcome](self, failure)
         elif self.state in ACTIVE or _may_have_effect(operation, code):
             self._retry_later(operation, code, now)
         else:
-            self._operation = None
+            self._current.operation = None
 
     def _is_discarded(self, operation: Operation) -> bool:
         """Whether an operation is of a transaction that is aborted already."""
         return self.state is S.ABORTING and not isinstance(operation, End | Init)
 
     def _retry_later(self, operation: Operation, code: ErrorCode, now: float) -> None:
-        if isinstance(operation, CommitOffsets) and operation.call not in self._offsets:
-            self._operation = None  # discarded
+        if isinstance(operation, CommitOffsets) and operation.call not in self._contents.offsets:
+            self._current.operation = None  # discarded
             return
-        self._failures += 1
-        wait = self._settings.retry.after(self._failures, self._rng)
+        wait = self._settings.retry.after(self._current.failures + 1, self._rng)
         if code is ErrorCode.CONCURRENT_TRANSACTIONS and operation.api in FIRST_REQUESTS:
             wait = min(wait, FIRST_PARTITIONS_RETRY_S)
-        self._retry_at = now + wait
+        self._current.retry_at(now + wait)
 
     def _on_init(self, _: Init, response: InitProducerIdResponse) -> None:
         self.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
@@ -350,20 +337,18 @@ class TransactionManager:
             self._become_ready(Call.INIT)
 
     def _on_partitions_added(self, operation: AddPartitions, _: object) -> None:
-        self._partitions |= operation.partitions
-        self._started = True
+        self._contents.add_partitions(operation.partitions)
 
     def _on_group_added(self, operation: AddOffsets, _: object) -> None:
-        self._groups.add(operation.call.group.group_id)
-        self._started = True
+        self._contents.add_group(operation.call.group.group_id)
 
     def _on_offsets_committed(self, operation: CommitOffsets, _: object) -> None:
-        if operation.call in self._offsets:
-            self._offsets.remove(operation.call)
+        if operation.call in self._contents.offsets:
+            self._contents.offsets.remove(operation.call)
             self._out.append(TransactionDone(operation.call.token))
 
     def _on_ended(self, _: End, response: EndTxnResponse) -> None:
-        self._started = False
+        self._contents.started = False
         if self._who.adds_implicitly:
             self.current = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
 
@@ -378,8 +363,7 @@ class TransactionManager:
         self._become_ready(ended)
 
     def _become_ready(self, call: Call) -> None:
-        self._partitions.clear()
-        self._groups.clear()
+        self._contents.clear()
         self._transition(S.READY)
         if not self._waiting:
             self._unclaimed = call
@@ -391,14 +375,13 @@ class TransactionManager:
 
     def _replace_epoch(self, failure: Failure) -> None:
         """Go on under a new epoch: the coordinator does not know the present one."""
-        self._started, self._needs_epoch = False, True
+        self._contents.started, self._needs_epoch = False, True
         if self.state is not S.ABORTING:  # an abort is done without EndTxn
             self._fail(S.ABORTABLE_ERROR, failure)
 
     def _fail_fatal(self, failure: Failure) -> None:
         self._fail(S.FATAL_ERROR, failure)
-        if not self._in_flight:
-            self._operation = None
+        self._current.drop_unless_in_flight()
 
     def _fail(self, state: TransactionState, failure: Failure) -> None:
         """Change to a state of errors, unless it is that already; all calls that wait fail."""
@@ -411,10 +394,10 @@ class TransactionManager:
         self._drop_offsets(failure)
 
     def _drop_offsets(self, failure: Failure) -> None:
-        self._out += [self._failed(each.token, failure) for each in self._offsets]
-        self._offsets.clear()
-        if isinstance(self._operation, CommitOffsets) and not self._in_flight:
-            self._operation = None
+        self._out += [self._failed(each.token, failure) for each in self._contents.offsets]
+        self._contents.offsets.clear()
+        if isinstance(self._current.operation, CommitOffsets):
+            self._current.drop_unless_in_flight()
 
     def _failed(self, token: Hashable, failure: Failure) -> TransactionFailed:
         return TransactionFailed(token, failure, fatal=self.state is S.FATAL_ERROR)
