@@ -29,6 +29,7 @@ from ..node.local_node import LocalNode
 from ..node.operator_requests import OperatorRequest, OperatorResponse
 from ..node.properties import CONTROLLER, broker_listeners
 from ..primitives import Message
+from ..protocol.json_form import uuid_text
 from ..raft import Endpoint as ListenerAddress
 from .cluster_shell import ClusterShell, epoch_ms
 from .nodes.topics import ClusterTopics, until
@@ -103,6 +104,7 @@ class Server(ClusterShell):
             self.endpoints,
             epoch_ms() - int(start * 1000),
             config.settings,
+            cluster_id=uuid_text(random_uuid(rng)),
             listener=self.client_listener,
             directories=[f"disk-{number}" for number in range(1, config.directories + 1)],
             bounds=config.bounds,

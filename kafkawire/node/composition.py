@@ -20,12 +20,12 @@ from ..broker.releases import LATEST
 from ..metadata.versions import EPOCH_BUMP_UNTIL
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk, SharedBytes
+from ..storage.formats import read_meta_properties
 from .config import ProcessRole
 from .local_cluster import CONTROLLER_ID
 from .local_node import LocalNode
 from .properties import (
     BROKER,
-    CLUSTER_ID,
     CONTROLLER,
     Identity,
     broker_listeners,
@@ -54,13 +54,14 @@ class InMemory:
     for which Kafka has no key. release: what clients are offered. zookeeper: for a
     `ZooKeeperCluster`. disks: of an earlier cluster, to begin with copies of them. combined:
     whether each broker is a controller, and votes.
+    cluster_id: of a new cluster; disks of an earlier one have its id.
     listeners: those of each broker besides that of clients, where they have addresses outside.
     """
 
     brokers: Sequence[BrokerEndpoint]
     epoch_ms: int
     properties: Mapping[str, str] = field(default_factory=dict)
-    cluster_id: str = CLUSTER_ID
+    cluster_id: str = field(kw_only=True)
     listener: str = BROKER
     directories: Sequence[str] = DIRECTORIES
     bounds: Bounds = DEFAULT_BOUNDS
@@ -91,6 +92,12 @@ class InMemory:
             for node_id, each in addresses.items()
         ]
 
+    @property
+    def _cluster_id(self) -> str:
+        disks = (disk for of_node in self.disks.values() for disk in of_node.values())
+        stored = (each.cluster_id for each in map(read_meta_properties, disks) if each is not None)
+        return next(stored, self.cluster_id)
+
     def _addresses(self, broker: BrokerEndpoint, combined: bool) -> dict[str, Endpoint]:
         """Return the listeners of a broker by name; those without an address get one in memory."""
         names = broker_listeners(self.listener, self.release) + (CONTROLLER,) * combined
@@ -115,7 +122,7 @@ class InMemory:
             ProcessRole.CONTROLLER: any(each.name == CONTROLLER for each in listeners),
         }
         config = node_config(
-            Identity(node_id, self.cluster_id),
+            Identity(node_id, self._cluster_id),
             {**IN_MEMORY, **properties},
             voters,
             listeners,

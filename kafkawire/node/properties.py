@@ -12,7 +12,6 @@ from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 from .config import NodeConfig, ProcessRole
 
-CLUSTER_ID: Final = "kafkawire"
 BROKER: Final = "PLAINTEXT"
 """The name of the listener of clients without SASL and TLS, and of brokers."""
 CONTROLLER: Final = "CONTROLLER"
@@ -39,7 +38,7 @@ class Identity(NamedTuple):
     """Which node of which cluster."""
 
     node_id: int
-    cluster_id: str = CLUSTER_ID
+    cluster_id: str
 
 
 def broker_listeners(client: str, release: str) -> tuple[str, ...]:

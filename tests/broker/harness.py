@@ -73,6 +73,7 @@ from kafkawire.node.local_node import LocalNode
 from kafkawire.replication import Partition
 
 M = TypeVar("M", bound=Message)
+CLUSTER_ID = "kafkawire"
 EPOCH_MS = 1_700_000_000_000
 WAIT_SECONDS = 30.0
 """Seconds of virtual time within which nodes do what is waited for."""
@@ -174,6 +175,7 @@ class Harness:
             endpoints,
             EPOCH_MS,
             properties,
+            cluster_id=CLUSTER_ID,
             listener="SASL_PLAINTEXT" if sasl else "PLAINTEXT",
             bounds=bounds,
             release=release,

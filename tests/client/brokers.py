@@ -94,6 +94,7 @@ class Brokers:
             endpoints,
             EPOCH_MS,
             {**SETTINGS, **settings},
+            cluster_id="brokers",
             listener="SASL_PLAINTEXT" if options.passwords else "PLAINTEXT",
             release=release,
         ).nodes()

@@ -109,7 +109,9 @@ class Scenario(NamedTuple):
     def _in_memory(self) -> list[NodeConfig]:
         """Return what a cluster in one process has, with a shorter lag time."""
         brokers = [Endpoint(id, f"node{id}", BROKER_PORT) for id in range(1, self.brokers + 1)]
-        composed = InMemory(brokers, EPOCH_MS, {"replica.lag.time.max.ms": "3000"}, CLUSTER)
+        composed = InMemory(
+            brokers, EPOCH_MS, {"replica.lag.time.max.ms": "3000"}, cluster_id=CLUSTER
+        )
         controller, *others = (each.config for each in composed.nodes())
         return [*others, controller]
 

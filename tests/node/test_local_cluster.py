@@ -152,7 +152,10 @@ def observed(brokers: int) -> tuple[LocalCluster, list[object]]:
     rng = random.Random(1)
     endpoints = [Endpoint(node, "broker", 9090 + node) for node in range(1, brokers + 1)]
     cluster = LocalCluster(
-        InMemory(endpoints, 0).nodes(), rng, lambda: rng.randbytes(16), observes_links=True
+        InMemory(endpoints, 0, cluster_id="observed").nodes(),
+        rng,
+        lambda: rng.randbytes(16),
+        observes_links=True,
     )
     return cluster, [*cluster.start(0.0)]
 

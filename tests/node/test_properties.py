@@ -14,7 +14,7 @@ from kafkawire.node.properties import LOG_INTERVALS, Identity, node_config
 
 
 def of(properties: dict[str, str]) -> NodeConfig:
-    return node_config(Identity(1), properties, NO_VOTERS, (), 0)
+    return node_config(Identity(1, "of one"), properties, NO_VOTERS, (), 0)
 
 
 def config(**properties: str) -> NodeConfig:
@@ -50,6 +50,6 @@ def test_rebalances_snapshots_and_replica_selectors() -> None:
 
 def test_defaults_of_clusters_in_memory_are_not_static() -> None:
     properties = {"broker.heartbeat.interval.ms": "300"}
-    [node] = InMemory([Endpoint(1, "127.0.0.1", 9092)], 0, properties).nodes()
+    [node] = InMemory([Endpoint(1, "127.0.0.1", 9092)], 0, properties, cluster_id="of one").nodes()
     assert (node.config.session_timeout, node.config.heartbeat_interval) == (1.0, 0.3)
     assert node.config.static == properties

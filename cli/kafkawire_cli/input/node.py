@@ -63,7 +63,8 @@ class NodeChoice(NamedTuple):
         typer.Option(
             CLUSTER,
             metavar="ID",
-            help="Id of its cluster [default: as in DIR, or kafkawire].",
+            help="Id of its cluster [default: that in DIR; in a new DIR a random one, or one that "
+            "follows from --controllers].",
             show_default=False,
             rich_help_panel=Panel.NODE,
         ),

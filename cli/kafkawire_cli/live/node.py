@@ -7,9 +7,11 @@ for a controller to stop says so.
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
@@ -36,10 +38,11 @@ def run_node(
 ) -> None:
     """Run a node. Exits with 1 if it fails, with 2 if it cannot start."""
     from kafkawire.net.nodes.start import prepare
+    from kafkawire.net.shell import random_uuid
     from kafkawire.storage import CorruptFile
 
     try:
-        prepared = prepare(options)
+        prepared = prepare(options, partial(random_uuid, random.SystemRandom()))
     except (OSError, CorruptFile) as error:
         fail(error)
     with prepared.resources:

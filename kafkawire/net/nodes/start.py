@@ -6,16 +6,18 @@ A port is bound before the node knows it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from errno import EADDRINUSE
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import NAMESPACE_DNS, uuid5
 
 from ...node import NodeConfig
 from ...node.front.options import FrontOptions
-from ...node.properties import CLUSTER_ID, CONTROLLER, Identity, broker_listeners, node_config
+from ...node.properties import CONTROLLER, Identity, broker_listeners, node_config
+from ...protocol.json_form import uuid_text
 from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
@@ -40,7 +42,7 @@ class Controller(NamedTuple):
 class NodeOptions:
     """What a node is started with.
 
-    node_id, cluster_id: None for those of the directory; in an empty one 1, and `CLUSTER_ID`.
+    node_id, cluster_id: None for those of the directory; in an empty one 1, and `new_cluster_id`.
     data_directories: the first has the metadata log, too. config: of one broker; its port is that
     of clients: where they have SASL, TLS or an older release, brokers reach each other on another,
     on any port.
@@ -70,7 +72,7 @@ class Prepared:
     resources: ExitStack
 
 
-def prepare(options: NodeOptions) -> Prepared:
+def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
     """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile.
 
     An OSError of a port has the address as its filename.
@@ -78,7 +80,7 @@ def prepare(options: NodeOptions) -> Prepared:
     served = options.config
     with ExitStack() as resources:
         disks = {str(each): FileDisk(each) for each in options.data_directories}
-        identity = identity_of(options, disks[str(options.data_directories[0])])
+        identity = identity_of(options, disks[str(options.data_directories[0])], new_uuid)
         sockets = {}
         for name in broker_listeners(options.client_listener, served.release):
             port = next(iter(served.ports), 0) if name == options.client_listener else 0
@@ -123,13 +125,25 @@ def front_options(config: ServerConfig) -> FrontOptions:
     return FrontOptions(config.passwords, config.topics)
 
 
-def identity_of(options: NodeOptions, disk: FileDisk) -> Identity:
+def identity_of(
+    options: NodeOptions, disk: FileDisk, new_uuid: Callable[[], bytes]
+) -> Identity:
     """Return the id and the cluster of a node: those of its directory, if it was used before."""
-    meta = read_meta_properties(disk) or MetaProperties(CLUSTER_ID, 1, None)
+    meta = read_meta_properties(disk)
+    if meta is None:
+        meta = MetaProperties(new_cluster_id(options.controllers, new_uuid), 1, None)
     return Identity(
         meta.node_id if options.node_id is None else options.node_id,
         meta.cluster_id if options.cluster_id is None else options.cluster_id,
     )
+
+
+def new_cluster_id(controllers: Sequence[Controller], new_uuid: Callable[[], bytes]) -> str:
+    """Return the id of a new cluster: random, or that of all nodes with these controllers."""
+    if not controllers:
+        return uuid_text(new_uuid())
+    quorum = ",".join(f"{each.node_id}@{each.host}:{each.port}" for each in sorted(controllers))
+    return uuid_text(uuid5(NAMESPACE_DNS, quorum).bytes)
 
 
 def voter_set(controllers: Iterable[Controller]) -> VoterSet:

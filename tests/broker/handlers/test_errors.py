@@ -15,7 +15,7 @@ from kafkawire.messages.metadata_response import MetadataResponse, MetadataRespo
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.primitives.structure import ZERO_UUID
 from tests.broker.conftest import errors_of
-from tests.broker.harness import Client, Harness, metadata
+from tests.broker.harness import CLUSTER_ID, Client, Harness, metadata
 
 E = ErrorCode
 
@@ -119,7 +119,7 @@ def test_where_the_error_response_fails_too_the_connection_closes(
     client.disconnect()
     assert not harness.broker().channel.pending
     monkeypatch.undo()
-    assert metadata(other).cluster_id == "kafkawire"
+    assert metadata(other).cluster_id == CLUSTER_ID
 
 
 def test_a_produce_without_acks_at_fault_closes_the_connection(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
 from kafkawire import ErrorCode
 from kafkawire.capture import decode_capture
@@ -172,13 +173,27 @@ def test_what_the_fixture_does_itself_is_no_request_of_a_client(cluster: ServerT
     assert (cluster.requests, fault.seen) == ([], 0)
 
 
+def cluster_id_of(cluster: ServerThread | ClusterThread) -> str:
+    """Return the id that the cluster tells its clients."""
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return str(client.list_topics(timeout=SECONDS).cluster_id)
+
+
+def test_two_clusters_have_different_ids(kind: Callable[..., Any]) -> None:
+    config = ServerConfig(brokers=1)
+    with kind(config) as first, kind(config) as second:
+        assert cluster_id_of(first) != cluster_id_of(second)
+
+
 def test_a_cluster_goes_on_where_another_was(kind: Callable[..., Any]) -> None:
     config = ServerConfig(brokers=3, settings=REPLICATED)
     with kind(config) as first:
+        cluster_id = cluster_id_of(first)
         first.create_topic("t", configs={"retention.ms": "-1"})
         CLIENT.produce(first.bootstrap, "t", values(20))
         assert consumed(first, "g", 20) == values(20)
     with kind(config, persisted=first.persisted) as second:
+        assert cluster_id_of(second) == cluster_id
         with pytest.raises(BrokerError, match="TOPIC_ALREADY_EXISTS"):
             second.create_topic("t")
         CLIENT.produce(second.bootstrap, "t", values(3, "later"))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,9 @@ from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
-from kafkawire.net.nodes.start import Controller
+from kafkawire.net.nodes.start import Controller, NodeOptions, identity_of, new_cluster_id
 from kafkawire.net.server_config import ServerConfig
+from kafkawire.storage import FileDisk
 from kafkawire_cli.input.node import NodeChoice, node_options
 from kafkawire_cli.main import app
 from tests.interop.implementations import Sasl, until
@@ -125,6 +127,20 @@ def test_controllers_without_ids_are_numbered(tmp_path: Path) -> None:
         Controller(3, "::1", 3),
     )
     assert (options.node_id, options.cluster_id) == (2, "c")
+
+
+def test_a_new_cluster_has_a_random_id_which_its_nodes_share(tmp_path: Path) -> None:
+    ids = iter([bytes(16), bytes(15) + b"1"])
+    alone = NodeOptions(None, (tmp_path,))
+    disk = FileDisk(tmp_path)
+    first, second = (identity_of(alone, disk, ids.__next__) for _ in range(2))
+    assert first != second
+    quorum = (Controller(1, "a", 1), Controller(2, "b", 2))
+    shared = new_cluster_id(quorum, ids.__next__)
+    assert shared == new_cluster_id(quorum[::-1], ids.__next__)
+    assert shared != new_cluster_id((*quorum, Controller(3, "c", 3)), ids.__next__)
+    chosen = replace(alone, node_id=2, controllers=quorum, cluster_id="c")
+    assert identity_of(chosen, disk, ids.__next__) == (2, "c")
 
 
 def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> None:

@@ -86,7 +86,9 @@ class Links:
         self.now = 0.0
         self.nodes = range(1, brokers + 1)
         endpoints = [Endpoint(node, "127.0.0.1", 9000 + node, f"r{node}") for node in self.nodes]
-        composition = InMemory(endpoints, 0, settings or {}, release=release, zookeeper=True)
+        composition = InMemory(
+            endpoints, 0, settings or {}, cluster_id="kafkawire", release=release, zookeeper=True
+        )
         self.cluster = ZooKeeperCluster(
             endpoints, composition.nodes(), rng, lambda: rng.randbytes(16)
         )
