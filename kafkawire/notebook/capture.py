@@ -105,6 +105,11 @@ class Capture:
         return self.table("findings")
 
     @property
+    def absences(self) -> Table:
+        """When members of groups were silent or out, and groups without members."""
+        return self.table("absences")
+
+    @property
     def lag(self) -> Table:
         """One row per group, partition and bucket of time with commits."""
         return self.table("lag")

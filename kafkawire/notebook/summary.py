@@ -11,6 +11,7 @@ from ..reports.group import GroupHistory
 from ..reports.groups import Groups
 from ..reports.problems import Problems
 from ..reports.reading import Reading
+from ..reports.silences import Silences
 from ..reports.topics import Topics
 from ..reports.watermarks import Watermarks
 from .html import MAX_ROWS, table_html, tree_html
@@ -57,9 +58,10 @@ class Summary:
     def __init__(self, traffic: Traffic) -> None:
         reading = Reading(traffic, Progress())
         apis, clients, watermarks = Apis(), Clients(), Watermarks(reading)
-        groups, problems = Groups(reading, watermarks), Problems(reading)
+        silences = Silences()
+        groups, problems = Groups(reading, watermarks, silences), Problems(reading)
         topics = Topics(reading.context.names, problems.corrupt_records)
-        reading.read(clients, watermarks, groups, apis, problems, topics)
+        reading.read(clients, watermarks, silences, groups, apis, problems, topics)
         self.apis: list[dict[str, Any]] = [one.json() for one in apis.all]
         self.topics: list[dict[str, Any]] = [one.json() for one in topics.all]
         self.clients: list[dict[str, Any]] = [one.json() for one in clients.all]

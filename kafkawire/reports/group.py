@@ -1,4 +1,4 @@
-"""The history of one group: members, rebalances, commits, and a timeline of its events.
+"""The history of one group: rebalances, commits, absences, and a timeline of its events.
 
 Law: commits of a member between two other events are one entry; of a long timeline the first and
 the last entries are kept, and the omitted ones are counted.
@@ -7,9 +7,8 @@ the last entries are kept, and the omitted ones are counted.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
@@ -17,8 +16,9 @@ from kafkawire.capture.tables.extraction.group_event import EventType, GroupEven
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..display import time_text
-from .client import Software
+from .absences import Absence, AbsenceKind, Presence, total_ns
 from .commits import Commits, LagSeries, Offsets, offsets_json
+from .member import Member, assigned_json
 
 MAX_ENTRIES: Final = 1000
 """Entries kept of the beginning of a timeline, and as many of its end."""
@@ -71,49 +71,8 @@ class TimelineEvent:
         }
 
 
-class Member:
-    """A member, or a client that only commits. joined_ns: None if it joined before the capture."""
-
-    def __init__(self, member_id: str, client_id: str | None, address: str) -> None:
-        self.member_id = member_id
-        self.client_id = client_id
-        self.address = address
-        self.group_instance_id: str | None = None
-        self.software: Software | None = None
-        self.first_generation: int | None = None
-        self.last_generation: int | None = None
-        self.joined_ns: int | None = None
-        self.left_ns: int | None = None
-        self.left_by: EventType | None = None
-        self.reason: str | None = None
-        self.commits = 0
-        self.partitions: list[tuple[Topic, list[int]]] | None = None
-
-    def in_generation(self, generation: int | None) -> None:
-        """Note a generation, or an epoch, of the member."""
-        if generation is not None and generation >= 0:
-            if self.first_generation is None:
-                self.first_generation = generation
-            self.last_generation = generation
-
-    def json(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "member_id": self.member_id,
-            "group_instance_id": self.group_instance_id,
-            "client_id": self.client_id,
-            "software_name": None if self.software is None else self.software.name,
-            "software_version": None if self.software is None else self.software.version,
-            "address": self.address,
-            "joined": None if self.joined_ns is None else time_text(self.joined_ns),
-            "first_generation": self.first_generation,
-            "last_generation": self.last_generation,
-            "left": None if self.left_ns is None else time_text(self.left_ns),
-            "how": None if self.left_by is None else self.left_by.value,
-            "reason": self.reason,
-            "commits": self.commits,
-            "partitions": None if self.partitions is None else assigned_json(self.partitions),
-        }
+Entry: TypeAlias = TimelineEvent | Commits | Absence
+"""An entry of a timeline."""
 
 
 def request_of(exchange: Exchange) -> tuple[int, int, int | None]:
@@ -184,7 +143,8 @@ class GroupHistory:
     """The history of a group.
 
     protocol: None if only commits were seen. stopped_ns: how long consumption was stopped in all
-    rebalances together.
+    rebalances together. absences: finished ones. all_silent: from and until when all members
+    present were silent.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -198,23 +158,36 @@ class GroupHistory:
         self.committed = Offsets()
         self.lags = LagSeries()
         self.committing: dict[tuple[str | None, str | None], Commits] = {}
-        self._first: list[TimelineEvent | Commits] = []
-        self._last: deque[TimelineEvent | Commits] = deque(maxlen=MAX_ENTRIES)
+        self.presence = Presence()
+        self.absences: list[Absence] = []
+        self.all_silent: list[tuple[int, int]] = []
+        self._first: list[Entry] = []
+        self._last: deque[Entry] = deque(maxlen=MAX_ENTRIES)
 
     # -- timeline
 
-    def add(self, entry: TimelineEvent | Commits) -> None:
+    def add(self, entry: Entry) -> None:
         """Add an entry to the timeline."""
         self.events += 1
         if len(self._first) < MAX_ENTRIES:
             self._first.append(entry)
         else:
             self._last.append(entry)
-        if isinstance(entry, TimelineEvent):
+        if not isinstance(entry, Commits):
             self.committing.clear()
 
+    def add_absence(self, absence: Absence) -> None:
+        """Add a finished absence."""
+        self.absences.append(absence)
+        self.add(absence)
+
+    def add_silent(self, from_ns: int, until_ns: int, limit_ns: int) -> None:
+        """Note a time in which all members were silent, if it was longer than the limit."""
+        if until_ns - from_ns > limit_ns:
+            self.all_silent.append((from_ns, until_ns))
+
     @property
-    def timeline(self) -> list[TimelineEvent | Commits]:
+    def timeline(self) -> list[Entry]:
         """The kept entries, by time: the cause of a rebalance is found after later events."""
         return sorted([*self._first, *self._last], key=lambda entry: entry.time_ns)
 
@@ -224,6 +197,34 @@ class GroupHistory:
         return self.events - len(self._first) - len(self._last)
 
     # -- summary
+
+    @property
+    def unavailable_ns(self) -> int:
+        """How long nobody consumed: in rebalances, without members, with all members silent."""
+        stops = [
+            (one.noticed_ns, one.ended_ns)
+            for one in self.rebalances
+            if one.stops_consumption and one.ended_ns is not None
+        ]
+        return total_ns([*stops, *self._without_members, *self.all_silent])
+
+    @property
+    def _without_members(self) -> list[tuple[int, int]]:
+        return [
+            (one.time_ns, one.until_ns)
+            for one in self.absences
+            if one.kind is AbsenceKind.NO_MEMBERS
+        ]
+
+    @property
+    def unavailable_parts(self) -> dict[str, int]:
+        """What made the group unavailable, and for how long; parts may overlap."""
+        parts = {
+            "rebalancing": self.stopped_ns,
+            "no members": total_ns(self._without_members),
+            "all members silent": total_ns(self.all_silent),
+        }
+        return {what: time_ns for what, time_ns in parts.items() if time_ns}
 
     @property
     def open_rebalance(self) -> Rebalance | None:
@@ -265,6 +266,8 @@ class GroupHistory:
             "last_generation": None if self.generations is None else self.generations[1],
             "rebalances": [one.json() for one in self.rebalances],
             "stopped_ns": self.stopped_ns,
+            "unavailable_ns": self.unavailable_ns,
+            "absences": [one.json() for one in self.absences],
             "commits": self.commits,
             "lag": self.lag,
             "offsets": offsets_json(self.committed),
@@ -278,11 +281,3 @@ class GroupHistory:
             "timeline": [entry.json() for entry in self.timeline],
             "left_out": self.omitted,
         }
-
-
-def assigned_json(partitions: Iterable[tuple[Topic, list[int]]]) -> list[dict[str, Any]]:
-    """Return the JSON form of an assignment."""
-    return [
-        {"topic": topic.name, "topic_id": topic.id_text, "partitions": numbers}
-        for topic, numbers in partitions
-    ]

@@ -9,6 +9,7 @@ identified by its own requests, not by those of others about it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -22,7 +23,6 @@ from kafkawire.capture.tables.extraction.group_event import (
     JOINED,
     REBALANCE_ENDED,
     REBALANCE_STARTED,
-    EventType,
     GroupEvent,
 )
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
@@ -31,11 +31,14 @@ from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
+from .absences import LEAVING, Absence, AbsenceKind
 from .client import Software, software_of
 from .clients import host
 from .commits import Commits, Partition
-from .group import GroupHistory, Member, Rebalance, TimelineEvent
+from .group import GroupHistory, Rebalance, TimelineEvent
+from .member import Member
 from .reading import Collector, Reading
+from .silences import ClientKey, Silence, Silences
 from .watermarks import Watermarks
 
 HEARTBEATS: Final[dict[int, str]] = {
@@ -46,7 +49,6 @@ HEARTBEATS: Final[dict[int, str]] = {
 }
 """Requests that members send periodically -> field of their generation or epoch."""
 
-LEAVING: Final = frozenset({EventType.LEFT, EventType.REMOVED})
 NOT_OF_MEMBERS: Final = frozenset({FAILED, REBALANCE_STARTED})
 """Events about a client that is not a member, or not yet."""
 
@@ -56,7 +58,7 @@ REBALANCING: Final = [ErrorCode.REBALANCE_IN_PROGRESS]
 
 
 ORDERS: Final[dict[str, Callable[[GroupHistory], tuple[int, ...]]]] = {
-    "harm": lambda group: (-group.stopped_ns, -len(group.rebalances), -(group.lag or 0)),
+    "harm": lambda group: (-group.unavailable_ns, -len(group.rebalances), -(group.lag or 0)),
     "lag": lambda group: (-(group.lag or 0),),
     "rebalances": lambda group: (-len(group.rebalances),),
     "commits": lambda group: (-group.commits,),
@@ -68,17 +70,20 @@ ORDERS: Final[dict[str, Callable[[GroupHistory], tuple[int, ...]]]] = {
 class Groups(Collector):
     """Collects the histories of the groups of a capture.
 
-    watermarks: a collector that handles each exchange before this one.
+    watermarks, silences: collectors that handle everything before this one.
     """
 
     apis = frozenset({*GROUP_APIS, *HEARTBEATS, ApiKey.API_VERSIONS})
     entities = frozenset({ERROR_CODES})
 
-    def __init__(self, reading: Reading, watermarks: Watermarks) -> None:
+    def __init__(self, reading: Reading, watermarks: Watermarks, silences: Silences) -> None:
         self._events = GroupEvents(reading.context)
         self._watermarks = watermarks
         self._software: dict[int, Software] = {}  # of open connections
         self._histories: dict[str, GroupHistory] = {}
+        self._silences = silences
+        silences.listeners.append(self._add_silence)
+        self._members: defaultdict[ClientKey, list[tuple[GroupHistory, Member]]] = defaultdict(list)
 
     def in_order(self, order: str) -> list[GroupHistory]:
         """Return the groups in one of ORDERS."""
@@ -124,6 +129,20 @@ class Groups(Collector):
         """Forget a connection when it ends."""
         self._software.pop(connection.connection, None)
 
+    def _add_silence(self, silence: Silence) -> None:
+        """Add the silence of a client to the groups that it is a member of."""
+        client, from_ns, until_ns, limit_ns = silence
+        for history, member in self._members.get(client, ()):
+            if member.left_ns is None:
+                who = member.member_id, member.client_id
+                history.add_absence(Absence(AbsenceKind.SILENT, from_ns, until_ns, *who))
+                others = (
+                    self._silences.last_ns(one.client)
+                    for one in history.members.values()
+                    if one.left_ns is None and one.client != client
+                )
+                history.add_silent(max([from_ns, *others]), until_ns, limit_ns)
+
     def _heartbeat(self, exchange: Exchange, generation: str) -> None:
         """Note the member of an accepted heartbeat. generation: the field of its generation."""
         request, response = exchange.request, exchange.response
@@ -135,6 +154,7 @@ class Groups(Collector):
         member = self._member(self._history(message.group_id), message.member_id, exchange)
         member.in_generation(getattr(message, generation))
         member.in_generation(getattr(response.message, generation, None))
+        self._history(message.group_id).presence.seen(message.member_id)
 
     # -- events
 
@@ -158,6 +178,9 @@ class Groups(Collector):
         elif one.type is JOINED and history.rebalances:
             history.rebalances[-1].joined(one)
         history.max_members = max(history.max_members, one.members or 0)
+        absence = history.presence.handle(one)
+        if absence is not None:
+            history.add_absence(absence)
         entry = _timeline_event(one, history)
         if one.type is REBALANCE_STARTED:
             history.rebalances[-1].entry = entry
@@ -224,6 +247,7 @@ class Groups(Collector):
         if member is None:
             member = Member(member_id, exchange.main_row.client_id, host(exchange.client))
             history.members[member_id] = member
+            self._members[member.client].append((history, member))
         if member.software is None:
             member.software = self._software.get(exchange.connection)
         return member

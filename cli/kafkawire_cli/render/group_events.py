@@ -9,8 +9,9 @@ from typing import Final
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType
 from kafkawire.display import plural, time_text
+from kafkawire.reports.absences import Absence, AbsenceKind
 from kafkawire.reports.commits import Commits, Partition
-from kafkawire.reports.group import TimelineEvent
+from kafkawire.reports.group import Entry, TimelineEvent
 
 from .report import duration_text, list_text, ranges_text
 
@@ -25,7 +26,14 @@ COUNTED: Final = {
 """What events of the middle of a long history are counted as."""
 
 
-def summarised(entries: Sequence[TimelineEvent | Commits]) -> str:
+COUNTED_ABSENCES: Final = {
+    AbsenceKind.SILENT: "silence",
+    AbsenceKind.OUT_OF_GROUP: "absence",
+    AbsenceKind.NO_MEMBERS: "absence of all members",
+}
+
+
+def summarised(entries: Sequence[Entry]) -> str:
     """Summarise events: how many of each kind, how long the group was unavailable."""
     events = [entry for entry in entries if isinstance(entry, TimelineEvent)]
     counts = Counter(entry.event for entry in events)
@@ -34,6 +42,11 @@ def summarised(entries: Sequence[TimelineEvent | Commits]) -> str:
     if commits:
         parts.append(plural(commits, "commit"))
     text = f"{plural(len(entries), 'event')}: {', '.join(parts)}" if parts else ""
+    for kind, noun in COUNTED_ABSENCES.items():
+        absences = [one for one in entries if isinstance(one, Absence) and one.kind is kind]
+        if absences:
+            most = duration_text(max(one.duration_ns for one in absences))
+            parts.append(f"{plural(len(absences), noun)} (longest {most})")
     longest = max((entry.duration_ns or 0 for entry in events), default=0)
     stopped = sum(entry.stopped_ns or 0 for entry in events if entry.stops_consumption)
     if longest:
@@ -57,14 +70,22 @@ EVENT_TEXTS: Final = {
     EventType.ASSIGNED: "is assigned",
     EventType.FAILED: "gets an error",
 }
+ABSENCE_TEXTS: Final = {
+    AbsenceKind.SILENT: "is silent (no heartbeat, no fetch)",
+    AbsenceKind.OUT_OF_GROUP: "is out of the group",
+    AbsenceKind.NO_MEMBERS: "no members",
+}
 WITH_STATE: Final = frozenset({EventType.JOINED, EventType.REBALANCE_ENDED})
 """Events shown with generation and number of members."""
 
 
-def event_text(entry: TimelineEvent | Commits, generation: str) -> str:
+def event_text(entry: Entry, generation: str) -> str:
     """Describe an event."""
     if isinstance(entry, Commits):
         return _commits_text(entry)
+    if isinstance(entry, Absence):
+        span = f"for {duration_text(entry.duration_ns)}, until {clock(entry.until_ns)}"
+        return f"{ABSENCE_TEXTS[entry.kind]} {span}"
     text = EVENT_TEXTS[entry.event]
     if entry.duration_ns is not None:
         text += f" after {duration_text(entry.duration_ns)}"

@@ -10,8 +10,9 @@ from typing import Final
 
 from kafkawire.capture.tables.extraction.group_event import Protocol
 from kafkawire.display import plural, time_text
-from kafkawire.reports.commits import Commits
-from kafkawire.reports.group import GroupHistory, Member, Rebalance, TimelineEvent
+from kafkawire.reports.absences import Absence, AbsenceKind
+from kafkawire.reports.group import Entry, GroupHistory, Rebalance, TimelineEvent
+from kafkawire.reports.member import Member
 
 from .group_events import clock, event_text, summarised
 from .report import (
@@ -59,7 +60,7 @@ def overview(shown: Shown[GroupHistory]) -> Section:
             protocol(group),
             count_text(len(group.members)),
             count_text(len(group.rebalances)),
-            duration_text(group.stopped_ns) if group.stopped_ns else "",
+            duration_text(group.unavailable_ns) if group.unavailable_ns else "",
             count_text(group.commits),
             "" if group.lag is None else f"{group.lag:,}",
         )
@@ -83,8 +84,12 @@ def facts(group: GroupHistory) -> list[str]:
         kind = GENERATION[group.protocol]
         parts.append(f"{kind} {first}" if first == last else f"{kind}s {first} to {last}")
     lines = [", ".join(parts)]
-    if group.rebalances:
-        lines.append(rebalances(group.rebalances, group.stopped_ns))
+    availability = "; ".join(filter(None, (rebalances(group.rebalances), unavailable(group))))
+    if availability:
+        lines.append(availability)
+    if group.rebalances and group.rebalances[-1].ended_ns is None:
+        lines[-1] += "; the last is unfinished at the end of the capture"
+    lines += absences(group.absences)
     if group.commits:
         lag = (
             "unknown"
@@ -95,16 +100,39 @@ def facts(group: GroupHistory) -> list[str]:
     return lines
 
 
-def rebalances(found: list[Rebalance], stopped_ns: int) -> str:
-    """Summarise the rebalances of a group."""
+def unavailable(group: GroupHistory) -> str:
+    """Say how long nobody in a group consumed, and why; "" if never."""
+    parts = group.unavailable_parts
+    if not parts:
+        return ""
+    why = [f"{what} {duration_text(ns)}" for what, ns in parts.items()]
+    causes = ", ".join(why) if len(parts) > 1 else next(iter(parts))
+    return f"unavailable for {duration_text(group.unavailable_ns)} ({causes})"
+
+
+ABSENCES: Final = {AbsenceKind.SILENT: "silence", AbsenceKind.OUT_OF_GROUP: "absence"}
+"""Absences of members, as they are counted."""
+
+
+def absences(found: list[Absence]) -> list[str]:
+    """Summarise the absences of members of a group in a line, if there are any."""
+    parts = []
+    for kind, noun in ABSENCES.items():
+        lengths = [one.duration_ns for one in found if one.kind is kind]
+        if lengths:
+            count = plural(len(lengths), noun)
+            parts.append(f"{count}, the longest {duration_text(max(lengths))}")
+    return [f"of members: {'; '.join(parts)}"] if parts else []
+
+
+def rebalances(found: list[Rebalance]) -> str:
+    """Summarise the rebalances of a group; "" if there are none."""
+    if not found:
+        return ""
     longest = max((one.duration_ns or 0 for one in found), default=0)
     text = plural(len(found), "rebalance")
     if longest:
         text += f", the longest {duration_text(longest)}"
-    if stopped_ns:
-        text += f"; unavailable for {duration_text(stopped_ns)} (rebalancing)"
-    if found[-1].ended_ns is None:
-        text += "; the last is unfinished at the end of the capture"
     return text
 
 
@@ -189,7 +217,7 @@ def timeline(group: GroupHistory, names: dict[str, str], most: int | None) -> Se
     return Section("", ("time (UTC)", "member", "event"), rows, notes)
 
 
-def _unnamed(entry: TimelineEvent | Commits) -> str:
+def _unnamed(entry: Entry) -> str:
     """Return how a member is known that sent no request in the capture."""
-    instance = None if isinstance(entry, Commits) else entry.group_instance_id
+    instance = entry.group_instance_id if isinstance(entry, TimelineEvent) else None
     return instance or entry.member_id or ""

@@ -16,6 +16,7 @@ from kafkawire.reports.clients import Clients
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.problems import Payload, Problem, Problems
 from kafkawire.reports.reading import Collector, Reading
+from kafkawire.reports.silences import Silences
 from kafkawire.reports.topics import Topic, Topics
 from kafkawire.reports.watermarks import Watermarks
 
@@ -40,7 +41,8 @@ class Summary:
         self.apis = Apis()
         self.clients = Clients()
         self.watermarks = Watermarks(captures)
-        self.groups = Groups(captures, self.watermarks)
+        self.silences = Silences()
+        self.groups = Groups(captures, self.watermarks, self.silences)
         self.payload = Payload(filtered=captures.where is not None)
         self.problems = Problems(captures)
         self.topics = Topics(captures.context.names, self.problems.corrupt_records)
@@ -55,6 +57,7 @@ class Summary:
         return [
             self.clients,
             self.watermarks,
+            self.silences,
             self.groups,
             self.apis,
             self.payload,

@@ -2,7 +2,7 @@
 
 Each exchange passes the collectors in this order:
 
-    clients, watermarks --> feeds (outcomes, group events, batches) --> rules --> findings
+    clients, watermarks, silences --> feeds (outcomes, group events, batches) --> rules --> findings
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Diagnosis:
     @property
     def all_collectors(self) -> list[Collector]:
         """The collectors with those of the scene, in the order in which they need each other."""
-        return [self._scene.clients, self._scene.watermarks, *self.collectors]
+        scene = self._scene
+        return [scene.clients, scene.watermarks, scene.silences, *self.collectors]
 
     @property
     def collectors(self) -> list[Collector]:

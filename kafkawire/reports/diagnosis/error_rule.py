@@ -20,6 +20,8 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.protocol.frame import SIZE
 
+from ..clients import host
+from ..silences import SILENT_NS, ClientKey, Silence
 from .finding import Confidence, Finding, Occurrences, Severity, Subject
 from .rule import Rule, Scene, Subjects, Threshold, client_of
 
@@ -43,14 +45,27 @@ def error_term(codes: list[str]) -> str:
 
 
 class Errors:
-    """The errors of a subject, and the APIs whose responses have them."""
+    """The errors of a subject, and the APIs whose responses have them.
 
-    __slots__ = ("apis", "codes", "seen")
+    silences: how many came before errors; silence: the last one; longest_ns: the longest.
+    """
+
+    __slots__ = ("apis", "codes", "longest_ns", "seen", "silence", "silences")
 
     def __init__(self) -> None:
         self.seen = Occurrences()
         self.codes: Counter[int] = Counter()
         self.apis: dict[str, None] = {}
+        self.silence: Silence | None = None
+        self.silences = self.longest_ns = 0
+
+    def after(self, silence: Silence) -> None:
+        """Add a silence before an error, once if there are several errors after it."""
+        if silence != self.silence:
+            self.silence = silence
+            self.silences += 1
+            self.longest_ns = max(self.longest_ns, silence.duration_ns)
+            self.seen.time_ns += silence.duration_ns
 
 
 def errors_threshold(default: float, reason: str) -> Threshold:
@@ -73,7 +88,8 @@ class ErrorRule(NamedTuple):
 
     description: what it looks for, one sentence or more. error_codes: those that are counted, in
     responses of `apis` (None: of all). by: whom the errors are counted for. thresholds: `errors`,
-    and optionally `seconds` and `critical`. The others are those of `Finding`.
+    and optionally `seconds` and `critical`. with_silence: whether what is lost is the time in which
+    the client was silent before the error. The others are those of `Finding`.
     """
 
     name: str
@@ -87,6 +103,7 @@ class ErrorRule(NamedTuple):
     confidence: Confidence = Confidence.HIGH
     reference: str = ""
     apis: frozenset[int] | None = None
+    with_silence: bool = False
 
     def __call__(self, scene: Scene, limits: Mapping[str, float]) -> Rule:
         """Create what counts the errors. limits: by name of the threshold."""
@@ -116,11 +133,21 @@ class ErrorCounts(Rule):
         if exchange.request is not None:
             size += exchange.request.length + SIZE
         lost = since(response.request_time_ns, response.time_ns) or 0
+        silence = self._silence_before(exchange) if self._rule.with_silence else None
         for subject in self._subjects(exchange, code):
             errors = self._errors.of(subject)
             errors.seen.add(response, size, lost)
+            if silence is not None:
+                errors.after(silence)
             errors.codes[code] += 1
             errors.apis[exchange.main_row.api_name or "unknown"] = None
+
+    def _silence_before(self, exchange: Exchange) -> Silence | None:
+        """Return the silence that the client of an error had just ended."""
+        header = exchange.main_row
+        silence = self.scene.silences.last(ClientKey(header.client_id, host(exchange.client)))
+        recent = silence is not None and header.time_ns - silence.until_ns < SILENT_NS
+        return silence if recent else None
 
     def _subjects(self, exchange: Exchange, code: int) -> Iterable[Subject]:
         """Return whom an error is about."""
@@ -173,7 +200,7 @@ class ErrorCounts(Rule):
                 Severity.CRITICAL if seen.count >= critical else rule.severity,
                 subject,
                 f"{' and '.join(codes)} in {plural(seen.count, 'response')} to "
-                f"{', '.join(errors.apis)}",
+                f"{', '.join(errors.apis)}{_silent(errors)}",
                 seen,
                 rule.cause,
                 rule.advice,
@@ -181,3 +208,9 @@ class ErrorCounts(Rule):
                 reference=rule.reference,
                 terms=(error_term(codes),),
             )
+
+
+def _silent(errors: Errors) -> str:
+    """Say for how long clients were silent before their errors."""
+    longest = f"{'up to ' if errors.silences > 1 else ''}{errors.longest_ns / 1e9:.1f} s"
+    return f", after the client sent nothing for {longest}" if errors.silences else ""

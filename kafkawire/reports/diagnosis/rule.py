@@ -16,6 +16,7 @@ from kafkawire.capture.tables.extraction.group_event import GroupEvent
 
 from ..clients import Clients, host
 from ..reading import Collector, Reading
+from ..silences import Silences
 from ..watermarks import Watermarks
 from .finding import OTHERS, Finding, Subject
 from .produced import Produced
@@ -36,19 +37,20 @@ class Threshold(NamedTuple):
 class Scene(NamedTuple):
     """What rules know besides the traffic.
 
-    clients, watermarks: collectors that handle everything before the rules. dropped_in: returns the
-    first Kafka release that no longer supports a version of an API, None if all do.
+    clients, watermarks, silences: collectors that handle everything before the rules. dropped_in:
+    returns the first Kafka release that no longer supports a version of an API, None if all do.
     """
 
     captures: Reading
     clients: Clients
     watermarks: Watermarks
+    silences: Silences
     dropped_in: Callable[[str, int], str | None]
 
     @classmethod
     def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
         """Make the scene of captures."""
-        return cls(captures, Clients(), Watermarks(captures), dropped_in)
+        return cls(captures, Clients(), Watermarks(captures), Silences(), dropped_in)
 
     @property
     def names(self) -> TopicNames:

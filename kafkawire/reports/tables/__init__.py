@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kafkawire.capture.tables.columns import Columns
 
 from ..reading import Collector, Reading
-from . import findings, lag, load
+from . import absences, findings, lag, load
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +50,12 @@ class ReportTable(NamedTuple):
 
 
 REPORT_TABLES: Final[dict[str, ReportTable]] = {
+    "absences": ReportTable(
+        "One row per time in which a member of a group was silent or out of the group, or in which "
+        "a group had no members.",
+        absences.COLUMNS,
+        absences.AbsenceTable,
+    ),
     "findings": ReportTable(
         "One row per finding of `kafkawire diagnose`, the most harmful first.",
         findings.COLUMNS,

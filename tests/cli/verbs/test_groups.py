@@ -13,6 +13,7 @@ from kafkawire.protocol.json_form import uuid_text
 from kafkawire.reports import group as group_life
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.reading import Reading
+from kafkawire.reports.silences import Silences
 from kafkawire.reports.watermarks import Watermarks
 from kafkawire_cli.input.captures.progress import Progress
 from tests.capture import truth
@@ -82,8 +83,9 @@ def software(one: dict[str, Any]) -> tuple[str, str]:
 def test_the_software_of_closed_connections_is_forgotten() -> None:
     captures = Reading(Traffic([CAPTURES / "ck-group-range.pcap"]), Progress(0))
     watermarks = Watermarks(captures)
-    found = Groups(captures, watermarks)
-    captures.read(watermarks, found)
+    silences = Silences()
+    found = Groups(captures, watermarks, silences)
+    captures.read(watermarks, silences, found)
     (group,) = found.all
     assert all(one.software is not None for one in group.members.values())
     assert not found._software

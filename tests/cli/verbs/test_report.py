@@ -31,6 +31,7 @@ from kafkawire.reports.distributions import Distributions
 from kafkawire.reports.exchanges import Slowest
 from kafkawire.reports.groups import Groups
 from kafkawire.reports.reading import Reading
+from kafkawire.reports.silences import Silences
 from kafkawire.reports.watermarks import Watermarks
 from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.page import data as data_of_page
@@ -357,8 +358,9 @@ def test_the_slowest_are_those_of_a_sort() -> None:
 def test_assignments_end_with_rebalances_and_leaves() -> None:
     captures = Reading(Traffic([CAPTURE]), Progress(0))
     clients, watermarks = Clients(), Watermarks(captures)
-    groups = Groups(captures, watermarks)
-    captures.read(clients, watermarks, groups)
+    silences = Silences()
+    groups = Groups(captures, watermarks, silences)
+    captures.read(clients, watermarks, silences, groups)
     (group,) = groups.all
     found = assignments(group, clients.last_ns)
     shown = [

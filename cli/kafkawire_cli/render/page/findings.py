@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def scene_of(summary: Summary, releases: Releases) -> Scene:
     """Return what a diagnosis shares with a summary: its collectors."""
     dropped_in = partial(first_without, releases=releases)
-    return Scene(summary.captures, summary.clients, summary.watermarks, dropped_in)
+    collectors = summary.clients, summary.watermarks, summary.silences
+    return Scene(summary.captures, *collectors, dropped_in)
 
 
 def finding_json(one: ResolvedFinding) -> dict[str, Any]:

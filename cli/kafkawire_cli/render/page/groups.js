@@ -24,6 +24,11 @@ function drawGroups() {
     countColumn("members", "members"),
     { title: "generation", number: true, value: (row) => row.generation },
   ], group.rebalances, { noun: "rebalances", left_out: group.left_out.rebalances, none: "No rebalances." });
+  table("table-absences", [
+    { title: "absence", value: (row) => row.from_ms, text: (row) => timeOfMs(row.from_ms), short: true },
+    { title: "until", value: (row) => row.until_ms, text: (row) => timeOfMs(row.until_ms), short: true },
+    durationColumn("duration", "duration_ns"), plainColumn("what", "what", { wide: true }), plainColumn("client", "client"),
+  ], group.absences, { noun: "absences", left_out: group.left_out.absences, none: "No silent or absent members." });
 }
 
 // The lags of the partitions of a group at its commits.
@@ -47,7 +52,7 @@ function factsOf(group) {
   const facts = [
     `${group.protocol}${group.assignors.length ? ` (${group.assignors.join(", ")})` : ""}`,
     several(group.members.length, "member"), several(group.rebalances.length, "rebalance"),
-    group.stopped_ns ? `unavailable for ${duration(group.stopped_ns)}` : "",
+    group.unavailable_ns ? `unavailable for ${duration(group.unavailable_ns)}` : "",
     several(group.commits, "commit"),
     ...Object.entries(group.errors).map(([code, number]) => `${code} ${count(number)}`),
     ...Object.entries(group.left_out).filter(([, number]) => number).map(([what, number]) => `${count(number)} ${what} left out`),
@@ -112,7 +117,7 @@ function drawGantt(group, rows) {
     }),
     yaxis2: axis({ domain: [0, Math.max(split - 0.04, 0.01)], rangemode: "tozero", title: { text: withLag ? "lag at commit" : "" }, visible: withLag, nticks: 4,
       ...(Math.max(0, ...group.lags.map(([, lag]) => lag)) < 5 ? { dtick: 1, range: [-0.2, 5] } : { tickformat: "~s" }) }),
-    shapes: group.rebalances.filter((one) => one.stops).map((one) => ({
+    shapes: [...group.rebalances.filter((one) => one.stops), ...group.absences.filter((one) => one.all)].map((one) => ({
       type: "rect", xref: "x", yref: "paper", y0: withLag ? split + 0.03 : 0, y1: 1, layer: "below", line: { width: 0 },
       x0: one.from_ms, x1: one.until_ms ?? end, fillcolor: COLOURS[3], opacity: 0.12,
     })),

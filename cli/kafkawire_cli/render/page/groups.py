@@ -1,4 +1,4 @@
-"""Makes the JSON form of a consumer group for the page: assignments, rebalances, lag."""
+"""Makes the JSON form of a consumer group for the page: assignments, rebalances, absences, lag."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.reports.absences import AbsenceKind
 from kafkawire.reports.assignments import assignments
 
-from ..group_events import assigned_text
+from ..group_events import ABSENCE_TEXTS, assigned_text
 from .bodies import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kafkawire.reports.absences import Absence
     from kafkawire.reports.assignments import Assignment, Partitions
-    from kafkawire.reports.group import GroupHistory, Member, Rebalance
+    from kafkawire.reports.group import GroupHistory, Rebalance
+    from kafkawire.reports.member import Member
 
 MAX_ENTRIES: Final = 300
-"""Assignments, rebalances and members of a group."""
+"""Assignments, rebalances, absences and members of a group."""
 
 MAX_PARTITIONS: Final = 64
 """Partitions of an assignment that have rows of their own."""
@@ -41,11 +44,15 @@ def group_json(group: GroupHistory, until_ns: int) -> dict[str, Any]:
         "rebalances": [_rebalance(one) for one in rebalances[:MAX_ENTRIES]],
         "lags": [(ns / 1e6, lag) for ns, lag in group.lags.points],
         "commits": group.commits,
-        "stopped_ns": group.stopped_ns,
+        "unavailable_ns": group.unavailable_ns,
+        "absences": [
+            _absence(one, group) for one in sorted(group.absences, key=lambda one: one.time_ns)
+        ][:MAX_ENTRIES],
         "errors": {ErrorCode.name_of(code): n for code, n in group.failures.most_common(8)},
         "left_out": {
             "members": len(group.members) - len(members),
             "assignments": len(held) - len(shown),
+            "absences": max(0, len(group.absences) - MAX_ENTRIES),
             "rebalances": max(0, len(group.rebalances) - MAX_ENTRIES),
             "events": group.omitted,
         },
@@ -77,6 +84,20 @@ def _numbers(partitions: Partitions, topics: dict[str, int]) -> Iterator[tuple[i
         name = shown_text(topic.name or topic.id_text or "")
         at = topics.setdefault(name, len(topics))
         yield from ((at, number) for number in numbers)
+
+
+def _absence(one: Absence, group: GroupHistory) -> dict[str, Any]:
+    """Return the JSON form; without a client if it is about all members."""
+    member = group.members.get(one.member_id or "")
+    address = "" if member is None else member.address
+    return {
+        "from_ms": one.time_ns / 1e6,
+        "until_ms": one.until_ns / 1e6,
+        "duration_ns": one.duration_ns,
+        "what": ABSENCE_TEXTS[one.kind],
+        "client": shown_text(one.client_id or address),
+        "all": one.kind is AbsenceKind.NO_MEMBERS,
+    }
 
 
 def _rebalance(one: Rebalance) -> dict[str, Any]:

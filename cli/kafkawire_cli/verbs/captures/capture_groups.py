@@ -40,13 +40,14 @@ def groups(
     bound = options.limit()
     with reading("groups", given, options) as captures:
         from kafkawire.reports.groups import Groups
+        from kafkawire.reports.silences import Silences
         from kafkawire.reports.watermarks import Watermarks
 
         from ...render.group_timeline import overview, sections_of
 
-        watermarks = Watermarks(captures)
-        history = Groups(captures, watermarks)
-        captures.read(watermarks, history)
+        watermarks, silences = Watermarks(captures), Silences()
+        history = Groups(captures, watermarks, silences)
+        captures.read(watermarks, silences, history)
     missing = history.missing(wanted or [])
     found = history.chosen(wanted) if wanted else history.in_order(sort.value)
     shown = top(found, bound)

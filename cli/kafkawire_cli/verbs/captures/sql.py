@@ -87,9 +87,9 @@ def sql(  # noqa: PLR0913 - options of the verb
     kafkawire sql trace.pcap        # a prompt: SHOW TABLES; DESCRIBE exchanges;
     kafkawire sql trace.pcap < queries.sql
 
-    Tables: exchanges, messages, records, partitions, connections, group_events, problems; findings,
-    lag, load (docs/tables.md). Only those that a query needs are made. The SQL is DuckDB's, which
-    needs `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
+    Tables: exchanges, messages, records, partitions, connections, group_events, problems; absences,
+    findings, lag, load (docs/tables.md). Only those that a query needs are made. The SQL is
+    DuckDB's, which needs `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
 
     Exit code 2: a statement fails, an input cannot be read, or usage error.
     """

@@ -130,9 +130,8 @@ class ClassicGroups:
             yield started(cause, event)
         else:
             group.started = now_ns
-            api = event.exchange.main_row.api_name
-            reason = f"{NOT_CAPTURED}; noticed in a {api} response"
-            yield started_unseen(event, reason)
+            response = f"a {event.exchange.main_row.api_name} response"
+            yield started_unseen(event, f"{NOT_CAPTURED}; noticed in {response}")
 
     def _expired(self, group: Group, event: GroupEvent, member_id: str) -> GroupEvent:
         """Make the event of a rebalance that starts with a session timeout."""
@@ -152,8 +151,8 @@ class ClassicGroups:
         if response is None or response.error_code:
             group.causes.rejected(event.exchange)
             if response is not None and response.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                member_id = event.member_id or or_none(response.member_id)
-                yield from self._refuse(event._replace(member_id=member_id), response.error_code)
+                event = event._replace(member_id=event.member_id or or_none(response.member_id))
+                yield from self._refuse(group, event, response.error_code)
             return
         group.protocol_type = request.protocol_type
         event = event._replace(
@@ -223,7 +222,7 @@ class ClassicGroups:
     ) -> Iterator[GroupEvent]:
         if response is None or response.error_code:
             if response is not None:
-                yield from self._refuse(event, response.error_code)
+                yield from self._refuse(group, event, response.error_code)
             return
         partitions = self._assignment(group, event.row)
         event = event._replace(assignor=or_none(request.protocol_name))
@@ -237,18 +236,18 @@ class ClassicGroups:
             yield event.rebalance_ended(len(group.members), duration)
 
     def _heartbeat(
-        self, _group: Group, event: GroupEvent, _request: Any, response: Any
+        self, group: Group, event: GroupEvent, _request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         """Handle a heartbeat that was not accepted."""
         if response is not None:
-            yield from self._refuse(event, response.error_code)
+            yield from self._refuse(group, event, response.error_code)
 
     def _leave(
         self, group: Group, event: GroupEvent, request: Any, response: Any
     ) -> Iterator[GroupEvent]:
         if response is not None and response.error_code:
             group.causes.rejected(event.exchange)
-            yield from self._refuse(event, response.error_code)
+            yield from self._refuse(group, event, response.error_code)
             return
         leaving = leaving_members(group, request, response)
         if all(each.error_code for each in leaving):
@@ -267,11 +266,11 @@ class ClassicGroups:
             client_id = event.client_id if known is None else known.client_id
             yield of_member._replace(type=EventType.LEFT, client_id=client_id, reason=reason)
 
-    def _refuse(self, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
+    def _refuse(self, group: Group, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             yield from self.in_progress(event)
         else:
-            yield error_event(event, code)
+            yield group.rejected(event, code)
 
     def _assignment(self, group: Group, row: Row) -> list[tuple[Topic, list[int]]] | None:
         """Decode a member's assignment; None if its format has no topics."""

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from ....protocol.error_code import ErrorCode
 from ...rows import Located, Row
-from ..extraction.group_event import GroupEvent, or_none
+from ..extraction.group_event import GroupEvent, error_event, or_none
 from .causes import Cause, Causes, cause_of
 
 MEMBER_ID_REQUIRED: Final = 4
@@ -97,6 +97,19 @@ class Group:
             del self.instances[found.instance or ""]
         self.joined.discard(member_id)
         return found
+
+    def rejected(self, event: GroupEvent, code: int) -> GroupEvent:
+        """Make the event of an error response; a member that the broker no longer has is removed.
+
+        A client that has already given up its member id is the only member with its client id.
+        """
+        member_id = event.member_id
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
+            if member_id is None:
+                same = [id for id, one in self.members.items() if one.client_id == event.client_id]
+                member_id = same[0] if len(same) == 1 else None
+            self.remove(member_id or "")
+        return error_event(event._replace(member_id=member_id), code)
 
     def member_of(self, member_id: str, instance: str | None) -> str | None:
         """Return a member id; if it is empty, that of the static member with an instance id."""

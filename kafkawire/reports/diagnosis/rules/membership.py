@@ -16,21 +16,27 @@ from kafkawire.capture.tables.extraction.group_event import (
 )
 from kafkawire.display import plural
 
+from ...absences import ENTERING, LEAVING, AbsenceKind, Presence
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 
 LEFT: Final = EventType.LEFT
+COUNTED: Final = ENTERING | LEAVING
+"""Events that change who is in a group."""
 
 
 class Rebalances:
-    """The rebalances of a group. causes: how many began with each."""
+    """The rebalances of a group. causes: how many began with each.
 
-    __slots__ = ("causes", "seen", "stopped_ns")
+    The time lost is that of rebalances, and that in which the group had no members.
+    """
+
+    __slots__ = ("causes", "presence", "seen")
 
     def __init__(self) -> None:
         self.seen = Occurrences()
         self.causes: Counter[str] = Counter()
-        self.stopped_ns = 0
+        self.presence = Presence()
 
 
 MAX_CAUSES: Final = 100
@@ -54,7 +60,7 @@ class RebalanceStorm(Rule):
     name = "rebalance-storm"
     description = (
         "A group rebalances again and again. With eager assignors all members stop consuming "
-        "during each of them."
+        "during each of them, and a group without members consumes nothing."
     )
     thresholds = (
         Threshold("rebalances", 8, "rebalances", "a deployment of a few members causes as many"),
@@ -68,7 +74,12 @@ class RebalanceStorm(Rule):
         self._groups: Subjects[Rebalances] = Subjects(Rebalances)
 
     def group_event(self, event: GroupEvent) -> None:
-        """Count the start of a rebalance, or its duration at its end."""
+        """Count the start of a rebalance, its duration at its end, and times without members."""
+        if event.type in COUNTED:
+            group = self._groups.of(Subject(group=event.group_id))
+            absence = group.presence.handle(event)
+            if absence is not None and absence.kind is AbsenceKind.NO_MEMBERS:
+                group.seen.time_ns += absence.duration_ns
         if event.type is REBALANCE_STARTED:
             group = self._groups.of(Subject(group=event.group_id))
             group.seen.add(event.row)

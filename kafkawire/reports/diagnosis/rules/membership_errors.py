@@ -46,6 +46,7 @@ MEMBERSHIP_ERRORS: Final = (
         ),
         reference="KIP-735",
         confidence=Confidence.MEDIUM,
+        with_silence=True,
     ),
     ErrorRule(
         name="zombie-commits",
