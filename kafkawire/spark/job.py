@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ..capture.tables import TABLES
+from ..capture.tables.decoded_values import schema
 from ..display import plural
+from ..values.record_values import RecordValues
 from .decode.columns import needed
 from .decode.scratch import Scratch, chosen
 from .errors import NoCaptures
@@ -32,6 +35,7 @@ from .reading import Decoded
 from .session import check_spark
 from .splitting import inputs
 from .splitting.stores import Store, is_uri, located
+from .values import RECORDS, DecodedValues, looked_up, require_records
 from .write.checking import Checked, check_files
 from .write.finishing import Finish
 from .write.manifest import InputEntries, manifest_pieces
@@ -69,10 +73,12 @@ def run(
     tables: Iterable[str],
     options: Options,
     log: Log = lambda _: None,
+    values: RecordValues | None = None,
 ) -> dict[str, Any]:
     """Decode a set of captures into tables under `output`; returns the manifest.
 
-    Its `inputs` are a sequence that makes an entry when it is used.
+    Its `inputs` are a sequence that makes an entry when it is used. values: decode the keys and
+    values in the table `records`.
 
     An input that is not a capture, or cannot be read, is reported and has an entry in the manifest;
     the others are read. Raises, before anything is written, NoCaptures if there are no others,
@@ -82,7 +88,7 @@ def run(
     check_spark(spark.version)
     tables = tuple(dict.fromkeys(tables))
     inputs = [*inputs]
-    output_directory = check_request(inputs, output, tables, options)
+    output_directory = check_request(inputs, output, tables, options, values)
     store = output_directory.store
     plan = make_plan(spark, inputs, options, to_store=_uses_store(store, options), lenient=True)
     for line in input_warnings(plan):
@@ -96,21 +102,28 @@ def run(
         output_directory.require_outside(plan.files)
         output_directory.begin(application, tables, earlier)
         with reported(spark, log):
-            written, facts = _write_tables(spark, plan, tables, options, output_directory, log)
-        manifest = {"application": application, **describe(plan, options, written, facts)}
+            written, facts = _write_tables(
+                spark, plan, tables, options, output_directory, log, values
+            )
+        manifest = {"application": application, **describe(plan, options, written, facts, values)}
         manifest["seconds"] = round(time.time() - started, 3)
         output_directory.complete(manifest_pieces(manifest))
     return manifest
 
 
 def check_request(
-    inputs: Iterable[str], output: str, tables: Iterable[str], options: Options
+    inputs: Iterable[str],
+    output: str,
+    tables: Iterable[str],
+    options: Options,
+    values: RecordValues | None = None,
 ) -> OutputDirectory:
     """Check what can be checked before Spark starts; returns the output directory.
 
     Raises BadOption, OutputRefused, ValueError for an unsupported URI, OSError.
     """
     tables = [*tables]
+    require_records(tables, options, values)
     for table in tables:
         needed(table, TABLES[table].schema.names, options)
     directory = locate(output, options)
@@ -143,6 +156,7 @@ def _write_tables(
     options: Options,
     output: OutputDirectory,
     log: Log,
+    values: RecordValues | None,
 ) -> tuple[list[Written], AllFacts | None]:
     """Decode and write tables; returns them in the given order, and what is known of the set."""
     tasks = writers(plan.bytes, spark.sparkContext.defaultParallelism)
@@ -151,16 +165,26 @@ def _write_tables(
     facts: AllFacts | None = None
     since = time.monotonic()
 
-    def directory(table: str, finish: Finish) -> TableDirectory:
+    def directory(table: str, finish: Finish | DecodedValues) -> TableDirectory:
         path = f"{output.root}/{table}"
         return TableDirectory(output.store, path, table in BY_API, finish.batch, application)
 
+    def early(table: str, finish: Finish) -> TableDirectory | None:
+        # The schemas that records name are looked up when all are decoded.
+        return None if values and table == RECORDS else directory(table, finish)
+
     with _scratches(spark, options, output) as make_scratch:
-        for together in decode_passes(spark, plan, tables, options, make_scratch, directory):
+        for together in decode_passes(spark, plan, tables, options, make_scratch, early):
             for table, decoded in together.items():
                 facts = decoded.facts
                 log(f"{table}: decoded {plural(facts.sums['messages'], 'message')}; writing")
-                files = _write(decoded, directory(table, decoded.finish), tasks)
+                finish: Finish | DecodedValues = decoded.finish
+                columns = decoded.finish.schema
+                if values and table == RECORDS:
+                    schemas = looked_up(decoded.frame, values)
+                    finish = DecodedValues(decoded.finish.batch, schemas)
+                    columns = schema(columns, values)
+                files = _write(decoded, directory(table, finish), tasks, columns)
                 written.append(Written(table, files))
                 seconds = time.monotonic() - since
                 log(f"{table}: {plural(written[-1].rows, 'row')}, {seconds:.1f} s")
@@ -172,11 +196,11 @@ def _write_tables(
 
 
 def _write(
-    decoded: SpilledTable | Decoded, directory: TableDirectory, tasks: int
+    decoded: SpilledTable | Decoded, directory: TableDirectory, tasks: int, columns: pa.Schema
 ) -> list[OutputFile]:
     """Write the files of a table; returns them."""
     files = decoded.write(directory, tasks)
-    return directory.only(files or [directory.write_schema(decoded.finish.schema)])
+    return directory.only(files or [directory.write_schema(columns)])
 
 
 @contextmanager
@@ -213,7 +237,11 @@ def writers(size: int, cores: int) -> int:
 
 
 def describe(
-    plan: Plan, options: Options, written: Iterable[Written], facts: AllFacts | None
+    plan: Plan,
+    options: Options,
+    written: Iterable[Written],
+    facts: AllFacts | None,
+    values: RecordValues | None = None,
 ) -> dict[str, Any]:
     """Return the manifest."""
     made: dict[str, Any] = {
@@ -222,7 +250,7 @@ def describe(
         "splits": len(plan.parts),
         "tables": {one.table: {"rows": one.rows} for one in written},
         "files": [file.as_json() for one in written for file in one.files],
-        "options": _options_json(options),
+        "options": _options_json(options, values),
     }
     if facts is not None:
         made["payload"] = account(facts.sums)
@@ -265,7 +293,7 @@ def account(sums: Mapping[str, int]) -> dict[str, int]:
     return {"captured": captured, **by_kind, "missing": missing, "unaccounted": accounted}
 
 
-def _options_json(options: Options) -> dict[str, Any]:
+def _options_json(options: Options, values: RecordValues | None) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "ports": list(options.ports),
         "brokers": list(options.brokers),
@@ -276,6 +304,8 @@ def _options_json(options: Options) -> dict[str, Any]:
         "endTs": options.end_ns,
         "sets": options.sets.value,
         "redact": options.redact,
+        "values": values and values.values and values.values.format.value,
+        "keys": values and values.keys and values.keys.format.value,
     }
     return {name: value for name, value in shown.items() if value not in (None, [])}
 

@@ -9,7 +9,8 @@ registry. Rows are those of `kafkawire.capture.tables.decoded_values`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -22,11 +23,15 @@ from ..values import Subject, ValueDecoder
 from ..values.bounds import DEFAULT_BOUNDS
 from ..values.looked_up import NamedSchema
 from ..values.record_values import RecordValues
-from .errors import MissingColumns, ascii_safe
+from .errors import BadOption, MissingColumns, ascii_safe
+from .options import Options
 from .reading import map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
+
+RECORDS: Final = "records"
+"""The table that gets decoded keys and values."""
 
 NAMED: Final = pa.schema(
     [
@@ -37,6 +42,35 @@ NAMED: Final = pa.schema(
         ("count", pa.int64()),
     ]
 )
+
+Finishing = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedValues:
+    """Finishes batches of the table `records`, then decodes keys and values."""
+
+    finish: Finishing
+    values: RecordValues
+
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Finish a batch and add the columns of decoded keys and values."""
+        return with_values(self.finish(batch), self.values)
+
+
+def require_records(
+    tables: Iterable[str], options: Options, values: RecordValues | None
+) -> RecordValues | None:
+    """Return the decoders of a job, which needs keys and values. Raises BadOption."""
+    if values is None:
+        return None
+    if RECORDS not in tables:
+        raise BadOption("table", ",".join(tables), f"{RECORDS}, whose values are to be decoded")
+    if options.redact:
+        raise BadOption("redact", "true", "false where values are decoded")
+    if not options.include_records:
+        raise BadOption("includeRecords", "false", "true where values are decoded")
+    return values
 
 
 def with_decoded_values(
@@ -52,37 +86,46 @@ def with_decoded_values(
     needed |= {name for name, decoder in (("key", keys), ("value", values)) if decoder is not None}
     if missing := sorted(needed - {*records.columns}):
         raise MissingColumns(tuple(missing))
-    looked_up = _looked_up(records, both)
+    known = looked_up(records, both)
 
     @ascii_safe
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (with_values(batch, looked_up) for batch in batches)
+        return (with_values(batch, known) for batch in batches)
 
     added = from_arrow_schema(schema(pa.schema([]), both))
     return records.mapInArrow(decode, StructType([*records.schema.fields, *added.fields]))
 
 
-def _looked_up(records: DataFrame, values: RecordValues) -> RecordValues:
-    """Look up the schemas that records name, the most frequent ones first."""
+def looked_up(
+    rows: DataFrame,
+    values: RecordValues,
+    records: Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]] = iter,
+) -> RecordValues:
+    """Return decoders with the schemas that records name, the most frequent ones first.
+
+    rows: those of the table, or what `records` converts to its batches, in the workers.
+    """
+    # Workers need neither sources nor the credentials of a registry.
+    formats = RecordValues(*(one and ValueDecoder(one.format) for one in values))
 
     @ascii_safe
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (_named(batch, values) for batch in batches)
+        return (_named(batch, formats) for batch in records(batches))
 
     from pyspark.sql.functions import col
     from pyspark.sql.functions import sum as total
 
-    counted = map_in_arrow(records, count, NAMED).groupBy("is_key", "topic", "id", "guid")
+    counted = map_in_arrow(rows, count, NAMED).groupBy("is_key", "topic", "id", "guid")
     order = [col("count").desc(), *map(col, ("is_key", "topic", "id", "guid"))]
-    rows = counted.agg(total("count").alias("count")).orderBy(*order)
-    named = [*map(_of_row, rows.limit(2 * DEFAULT_BOUNDS.schemas).collect())]
+    by_count = counted.agg(total("count").alias("count")).orderBy(*order)
+    named = [*map(_of_row, by_count.limit(2 * DEFAULT_BOUNDS.schemas).collect())]
 
-    def looked_up(decoder: ValueDecoder | None, *, is_key: bool) -> ValueDecoder | None:
+    def known(decoder: ValueDecoder | None, *, is_key: bool) -> ValueDecoder | None:
         if decoder is None:
             return None
         return decoder.looked_up(one for of_key, one in named if of_key is is_key)
 
-    return RecordValues(looked_up(values.values, is_key=False), looked_up(values.keys, is_key=True))
+    return RecordValues(known(values.values, is_key=False), known(values.keys, is_key=True))
 
 
 def _named(batch: pa.RecordBatch, values: RecordValues) -> pa.RecordBatch:

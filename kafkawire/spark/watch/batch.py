@@ -4,7 +4,8 @@
               +-- shuffle by key --> decode_batch --> items --> group events --+--> write --> commit
     states ---'                                 `--> facts --> numbers, names -'
 
-Law: a batch is a function of its files and of the state before; repeated, it writes the same.
+Law: a batch is a function of its files and of the state before; repeated, it writes the same. Only
+schemas of values may have changed in a registry: each batch looks them up.
 """
 
 from __future__ import annotations
@@ -22,36 +23,40 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ...capture.files.blocks import NO_TIME
 from ...display import plural
+from ...values.record_values import RecordValues
 from ..decode.groups import ITEMS
 from ..decode.outputs import OUT
-from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.opening import first_packet_time
 from ..plan.planning import Plan, input_warnings, make_plan
 from ..plan.verdicts import Verdict
 from ..reading import map_in_arrow, packet_rows, partitions
-from ..shuffle.packets import SCHEMA, Kind, Partitioner, key_hashes, row_of
-from ..shuffle.tasks import number_frame
+from ..shuffle.packets import SCHEMA, Partitioner
 from ..splitting import InputFile, Split
-from .checkpoint import Checkpoint, read_checkpoint
+from ..values import RECORDS, looked_up
+from .checkpoint import Checkpoint, read_checkpoint, read_states, state_rows
 from .commit_log import Commit, CommitLog, CommittedFile
 from .connections import CONNECTIONS, GROUPS, BatchSettings
 from .groups import group_event_batches, group_states
 from .state import BatchFacts, decode_batch
-from .writing import WRITTEN, write_rows
+from .writing import WRITTEN, finished_records, write_rows
 
 Log = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is made of every batch. idle_ns, state_bytes: see `WatchOptions`."""
+    """What is made of every batch. idle_ns, state_bytes: see `WatchOptions`.
+
+    values: decode the keys and values in the table `records`.
+    """
 
     tables: tuple[str, ...]
     options: Options
     idle_ns: int
     state_bytes: int
+    values: RecordValues | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ def run(
     log(f"batch {number}: decoded")
     checkpoint = before.updated(summary.opened, summary.all.names, commit_log.connections)
     folder = commit_log.stage(number)
-    written = write_all(spark, decoded_rows, settings, checkpoint, folder, plan)
+    written = write_all(spark, decoded_rows, settings, checkpoint, folder, plan, work.values)
     commit_log.ready(folder, {row["file"]: row["table"] for row in written if row["table"]})
     if not late:
         checkpoint.save(
@@ -247,33 +252,6 @@ def group_event_frame(
     return map_in_arrow(rows.sortWithinPartitions("group_id", "at", "n"), step, OUT)
 
 
-def state_rows(partitioner: Partitioner, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Make rows of states, which are sorted before the packets of their connections."""
-    buckets = partitioner.of(key_hashes(batch.column("key").to_pylist())).tolist()
-    for bucket, state in zip(buckets, batch.to_pylist(), strict=True):
-        yield row_of(bucket, Kind.STATE, 0, pickle.dumps(tuple(state.values())))
-
-
-def read_states(
-    spark: SparkSession,
-    paths: Sequence[Path],
-    schema: pa.Schema,
-    made: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]] = lambda batch: [batch],
-) -> DataFrame:
-    """Read the states that an earlier batch wrote; made: converts them."""
-
-    @ascii_safe
-    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                with pa.ipc.open_stream(str(paths[at])) as stream:
-                    for each in stream:
-                        yield from made(each)
-
-    tasks = spark.sparkContext.defaultParallelism
-    return map_in_arrow(number_frame(spark, len(paths), tasks), step, schema)
-
-
 def write_all(
     spark: SparkSession,
     decoded_rows: DataFrame,
@@ -281,6 +259,7 @@ def write_all(
     checkpoint: Checkpoint,
     folder: Path,
     plan: Plan,
+    values: RecordValues | None = None,
 ) -> list[Row]:
     """Write rows and states into a folder; returns what was written, and unpersists the rows."""
     frame = decoded_rows.where("kind in ('rows', 'state')")
@@ -290,10 +269,18 @@ def write_all(
         )
     files, options, numbers = len(settings.names), settings.options, checkpoint.numbers
 
-    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return write_rows(batches, folder, numbers, files, options)
-
     try:
+        schemas = None
+        if values is not None:
+            schemas = looked_up(
+                decoded_rows.where(f"kind = 'rows' and name = '{RECORDS}'"),
+                values,
+                lambda batches: finished_records(batches, numbers, files, options),
+            )
+
+        def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return write_rows(batches, folder, numbers, files, options, schemas)
+
         return map_in_arrow(frame, step, WRITTEN).collect()
     finally:
         decoded_rows.unpersist()

@@ -6,11 +6,19 @@ Law: it is written with the state of a batch, and read by the next batch only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import ascii_safe
+from ..reading import map_in_arrow
+from ..shuffle.packets import Kind, Partitioner, key_hashes, row_of
+from ..shuffle.tasks import number_frame
 from .commit_log import write
 from .writing import ConnectionNumbers
 
@@ -60,3 +68,30 @@ def read_checkpoint(folder: Path | None) -> Checkpoint:
     return Checkpoint(
         ConnectionNumbers(numbers, names), [folder / name for name in found["states"]]
     )
+
+
+def state_rows(partitioner: Partitioner, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Make rows of states, which are sorted before the packets of their connections."""
+    buckets = partitioner.of(key_hashes(batch.column("key").to_pylist())).tolist()
+    for bucket, state in zip(buckets, batch.to_pylist(), strict=True):
+        yield row_of(bucket, Kind.STATE, 0, pickle.dumps(tuple(state.values())))
+
+
+def read_states(
+    spark: SparkSession,
+    paths: Sequence[Path],
+    schema: pa.Schema,
+    made: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]] = lambda batch: [batch],
+) -> DataFrame:
+    """Read the states that an earlier batch wrote; made: converts them."""
+
+    @ascii_safe
+    def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for at in batch.column(0).to_pylist():
+                with pa.ipc.open_stream(str(paths[at])) as stream:
+                    for each in stream:
+                        yield from made(each)
+
+    tasks = spark.sparkContext.defaultParallelism
+    return map_in_arrow(number_frame(spark, len(paths), tasks), step, schema)

@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 from ...capture.files.blocks import NO_TIME
 from ...capture.tables import TABLES
 from ...display import plural
+from ...values.record_values import RecordValues
 from ..decode.columns import needed
 from ..options import Options, Sets, unknown
 from ..plan.opening import open_input
@@ -28,6 +29,7 @@ from ..plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
 from ..session import check_spark
 from ..splitting import InputFile, inputs
 from ..splitting.stores import Store, is_uri, located
+from ..values import require_records
 from .arrivals import Arrivals
 from .batch import Log, Work, run
 from .commit_log import Commit, CommitLog, WatchError, require_own
@@ -54,6 +56,7 @@ class Watcher:
 
     Close it to release the directory.
 
+    values: decode the keys and values in the table `records`.
     refused: names of the files so far that are not captures or cannot be opened; findings: rows of
     `problems` written so far. Raises WatchError if another process watches into the directory, or
     another version wrote its state; BadOption.
@@ -67,11 +70,14 @@ class Watcher:
         options: Options,
         rules: WatchOptions | None = None,
         log: Log = lambda _: None,
+        values: RecordValues | None = None,
     ) -> None:
         rules = rules or WatchOptions()
         check_spark(spark.version)
-        output = check_output(output, tables, options)
-        self._work = Work(tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes)
+        output = check_output(output, tables, options, values)
+        self._work = Work(
+            tuple(dict.fromkeys(tables)), options, rules.idle_ns, rules.state_bytes, values
+        )
         self._spark = spark
         self._rules = rules
         self._log = log
@@ -180,7 +186,12 @@ class Watcher:
             yield chunk
 
 
-def check_output(output: str | Path, tables: Sequence[str], options: Options) -> Path:
+def check_output(
+    output: str | Path,
+    tables: Sequence[str],
+    options: Options,
+    values: RecordValues | None = None,
+) -> Path:
     """Check what can be checked before Spark starts; returns the path of the output directory.
 
     Raises WatchError, BadOption.
@@ -192,6 +203,7 @@ def check_output(output: str | Path, tables: Sequence[str], options: Options) ->
         raise WatchError(
             "option sets: a watch reads a single set (all); watch each directory separately"
         )
+    require_records(tables, options, values)
     for table in tables:
         needed(table, TABLES[table].schema.names, replace(options, table=table))
     for name in options.others:  # no store to pass it to
@@ -201,7 +213,11 @@ def check_output(output: str | Path, tables: Sequence[str], options: Options) ->
 
 
 def check_request(
-    directory: str | Path, output: str | Path, tables: Sequence[str], options: Options
+    directory: str | Path,
+    output: str | Path,
+    tables: Sequence[str],
+    options: Options,
+    values: RecordValues | None = None,
 ) -> Path:
     """Check a watch before Spark starts; returns the path of the directory that it watches.
 
@@ -210,7 +226,7 @@ def check_request(
     watched = Path(_local(str(directory)))
     if not watched.is_dir():
         raise WatchError(f"{watched}: no such directory")
-    path = check_output(output, tables, options)
+    path = check_output(output, tables, options, values)
     if watched.resolve().is_relative_to(path.resolve()):
         raise WatchError(f"{path}: holds the inputs {watched}; write to another directory")
     return watched
@@ -230,18 +246,20 @@ def watch(  # noqa: PLR0913 - the arguments are the options of a command
     sleep: Callable[[float], object],
     stop: Callable[[], bool] = bool,
     log: Log = lambda _: None,
+    values: RecordValues | None = None,
 ) -> int:
     """Take captures as they arrive in a directory, until `stop` returns true or `mode` ends it.
 
     Returns the exit code: 2 if a file was refused, 1 if `strict` and there are rows of `problems`.
 
     clock: monotonic seconds. sleep: waits for at most so many seconds. log: called with a line for
-    each step. Raises what Watcher does; OSError if the directory cannot be read.
+    each step. values: decode the keys and values in the table `records`.
+    Raises what Watcher does; OSError if the directory cannot be read.
     """
     rules = rules or WatchOptions()
-    watched = check_request(directory, output, tables, options)
+    watched = check_request(directory, output, tables, options, values)
     arrivals = Arrivals(watched, rules.finished, rules.still_seconds, clock)
-    with Watcher(spark, output, tables, options, rules, log) as watcher:
+    with Watcher(spark, output, tables, options, rules, log, values) as watcher:
         while not stop():
             closing = mode is Mode.END
             made = watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)

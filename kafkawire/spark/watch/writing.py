@@ -20,11 +20,14 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 
 from ...capture.tables import TABLES
+from ...capture.tables.decoded_values import with_values
+from ...values.record_values import RecordValues
 from ..decode.columns import keep
 from ..decode.outputs import deserialise
 from ..errors import ascii_safe
 from ..options import Options
 from ..plan.facts import AllFacts
+from ..values import RECORDS
 from ..write.finishing import Finish
 
 WRITTEN: Final = pa.schema(
@@ -114,6 +117,16 @@ class TaskFiles:
         return pa.ipc.new_stream(out, schema), out
 
 
+def finished_records(
+    batches: Iterable[pa.RecordBatch], known: ConnectionNumbers, files: int, options: Options
+) -> Iterator[pa.RecordBatch]:
+    """Finish the rows of the table `records`. batches: output rows of this table alone."""
+    finish = TableFinisher(RECORDS, known, files, options)
+    for batch in batches:
+        for body in batch.column("body").to_pylist():
+            yield from map(finish.batch, deserialise(body))
+
+
 @ascii_safe
 def write_rows(
     batches: Iterable[pa.RecordBatch],
@@ -121,8 +134,12 @@ def write_rows(
     known: ConnectionNumbers,
     files: int,
     options: Options,
+    values: RecordValues | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Write the output rows of a partition; yields the files."""
+    """Write the output rows of a partition; yields the files.
+
+    values: decode the keys and values in the table `records`.
+    """
     context = TaskContext.get()
     name = "0" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
     finish: dict[str, TableFinisher] = {}
@@ -136,9 +153,11 @@ def write_rows(
                         if table not in finish:
                             finish[table] = TableFinisher(table, known, files, options)
                         made = finish[table].batch(one)
+                        if values is not None and table == RECORDS:
+                            made = with_values(made, values)
                     if len(made):
                         out.write(kind, table, made)
     for (kind, table), rows in out.rows.items():
-        values = (table if kind == "rows" else "", out.path(kind, table), rows)
-        arrays = [pa.array([value], f.type) for value, f in zip(values, WRITTEN, strict=True)]
+        entry = (table if kind == "rows" else "", out.path(kind, table), rows)
+        arrays = [pa.array([value], f.type) for value, f in zip(entry, WRITTEN, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=WRITTEN)

@@ -25,8 +25,8 @@ from ..plan.planning import Plan
 from .finishing import Finish
 from .writing import TableDirectory, TableWriter
 
-MakeDirectory: TypeAlias = Callable[[str, Finish], TableDirectory]
-"""Returns the directory of a table's files."""
+MakeDirectory: TypeAlias = Callable[[str, Finish], TableDirectory | None]
+"""Returns the directory of a table's files; None for a table that has none before its end."""
 
 Folders: TypeAlias = Mapping[str, tuple[Finish, TableDirectory]]
 """The directory of each table, with what finishes its rows."""
@@ -55,8 +55,10 @@ def directories(
     found: dict[str, tuple[Finish, TableDirectory]] = {}
     for table, schema in schemas.items():
         finish = Finish(early_facts(plan), plan.sets, keep(table, options), schema)
-        found[table] = finish, directory(table, finish)
-        found[table][1].empty()
+        folder = directory(table, finish)
+        if folder is not None:
+            folder.empty()
+            found[table] = finish, folder
     return found
 
 

@@ -25,7 +25,7 @@ from kafkawire.spark.shuffle.packets import (
     segments_in,
     take,
 )
-from kafkawire.spark.watch.batch import state_rows
+from kafkawire.spark.watch.checkpoint import state_rows
 from kafkawire.spark.watch.connections import BatchSettings
 from kafkawire.spark.watch.groups import group_event_batches
 from kafkawire.spark.watch.state import BatchFacts, decode_batch

@@ -17,7 +17,7 @@ from kafkawire.spark.decode.groups import ITEMS
 from kafkawire.spark.errors import DamagedCheckpoint
 from kafkawire.spark.options import parse
 from kafkawire.spark.shuffle.packets import SCHEMA, by_connection, segments_in
-from kafkawire.spark.watch.batch import state_rows
+from kafkawire.spark.watch.checkpoint import state_rows
 from kafkawire.spark.watch.connections import BatchSettings
 from kafkawire.spark.watch.groups import group_states
 from kafkawire.spark.watch.state import BEFORE, STATES, decode_batch

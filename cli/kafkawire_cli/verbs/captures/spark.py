@@ -16,10 +16,12 @@ from ...input.names import complete_table, unknown_table
 from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption, pairs
 from ...input.panels import Panel
 from ...input.sources import INTERRUPTED, known
+from ...input.values import NO_VALUES, ValueOptions, record_values
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options
     from kafkawire.spark.watch import Mode
+    from kafkawire.values.record_values import RecordValues
 
 
 def spark(  # noqa: PLR0913 - options of the verb
@@ -78,6 +80,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     broker: BrokerOption = None,
     keylog: KeyLogOption = None,
     tunnel: TunnelOption = None,
+    decoding: ValueOptions = NO_VALUES,
     check: Annotated[
         bool,
         typer.Option("--check", help="Compare the files of the tables in DIR with its manifest."),
@@ -105,6 +108,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     kafkawire spark captures/ --output tables/ --table exchanges --table connections
     kafkawire spark s3://bucket/2026/*.pcap.gz -o s3://bucket/tables --master spark://host:7077
     kafkawire spark --watch /var/captures --output tables/
+    kafkawire spark captures/ -o tables/ --table records --values auto --value-schemas schemas/
     kafkawire spark --check --output tables/
     """
     with requires("pyarrow", "spark"), requires("pyspark", "spark"):
@@ -114,6 +118,8 @@ def spark(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("expected one of INPUT, --watch and --check")
     if ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected --watch with at most one of --once and --end")
+    if check and decoding.first is not None:
+        raise typer.BadParameter("not allowed with --check", param_hint=decoding.first)
     pipes.keep_memory()
     brokers = known(port, broker, keylog, tunnels=tunnel)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
@@ -125,7 +131,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     arguments |= {name: values for name, values in found if values}
     if keylog is not None:
         arguments["keylog"] = keylog
-    tables = table or []
+    wanted = output, table or [], arguments, record_values(decoding)
     start = Start(master, dict(pairs(conf, "--conf", "NAME=VALUE")))
     mode = Mode.ONCE if once else Mode.END if end else Mode.FOREVER
     try:
@@ -133,9 +139,9 @@ def spark(  # noqa: PLR0913 - options of the verb
             if check:
                 status = _check(output, arguments)
             elif watch is None:
-                status = _job(start, given or [], output, tables, arguments, strict=strict)
+                status = _job(start, given or [], *wanted, strict=strict)
             else:
-                status = _watch(start, watch, output, tables, arguments, mode, strict=strict)
+                status = _watch(start, watch, *wanted, mode, strict=strict)
     except (SparkError, OSError, ValueError) as error:
         typer.echo(printable(f"kafkawire spark: {error}"), err=True)
         raise typer.Exit(2) from None
@@ -165,6 +171,7 @@ def _job(
     output: str,
     tables: list[str],
     arguments: dict[str, Any],
+    values: RecordValues | None,
     *,
     strict: bool,
 ) -> int:
@@ -175,10 +182,12 @@ def _job(
 
     options = parse(arguments)
     names = _tables(tables, options, strict=strict)
-    job.check_request(given, output, names, options)
+    job.check_request(given, output, names, options, values)
     job.require_inputs(given, options)
     session = start()
-    manifest = interruptible(session, lambda: job.run(session, given, output, names, options, _log))
+    manifest = interruptible(
+        session, lambda: job.run(session, given, output, names, options, _log, values)
+    )
     return job.exit_code(manifest, strict=strict)
 
 
@@ -188,6 +197,7 @@ def _watch(
     output: str,
     tables: list[str],
     arguments: dict[str, Any],
+    values: RecordValues | None,
     mode: Mode,
     *,
     strict: bool,
@@ -200,7 +210,7 @@ def _watch(
     rules, rest = watching.parse_watch_options(arguments)
     options = parse(rest)
     names = _tables(tables, options, strict=strict)
-    watching.check_request(directory, output, names, options)
+    watching.check_request(directory, output, names, options, values)
     session = start()
     with watching.sigterm_event() as stopped:
         return interruptible(
@@ -208,6 +218,7 @@ def _watch(
             lambda: watching.watch(
                 session, directory, output, names, options, rules, mode=mode, strict=strict,
                 clock=time.monotonic, sleep=stopped.wait, stop=stopped.is_set, log=_log,
+                values=values,
             ),
             stopped.set,
         )  # fmt: skip
