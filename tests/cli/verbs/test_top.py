@@ -11,7 +11,7 @@ import stat
 import subprocess
 import termios
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from typing import Final
 import pytest
 from rich.cells import cell_len
 
+from kafkawire.capture.files.packet_offsets import packets
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located
 from kafkawire.reports import windows
@@ -245,17 +246,34 @@ def test_a_replay_ends_when_the_user_quits() -> None:
         replay.until(seconds * SECOND)
 
 
-def test_a_growing_file_is_followed(tmp_path: Path) -> None:
+def grow(path: Path, data: bytes, half: int) -> None:
+    with path.open("ab") as file:
+        file.write(data[half:])
+
+
+def rotate(path: Path, data: bytes, half: int) -> None:
+    path.rename(path.with_suffix(".1"))
+    path.write_bytes(data[:24] + data[half:])
+
+
+def truncate(path: Path, data: bytes, half: int) -> None:
+    path.write_bytes(data[:24] + data[half:])
+
+
+@pytest.mark.parametrize("change", [grow, rotate, truncate])
+def test_a_growing_file_is_followed(
+    change: Callable[[Path, bytes, int], None], tmp_path: Path
+) -> None:
     path, data = tmp_path / "growing.pcap", CAPTURE.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
+    _, half = packets(data, 24, 16, False, 1 << 18, 400)
+    path.write_bytes(data[:half])
     command = [*COMMAND, "top", str(path), "--follow", "--interval", "0.1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as running:
         assert running.stdout is not None
         lines = iter(lambda: running.stdout.readline().decode(), "")  # type: ignore[union-attr]
         next(lines)
         before = next(line for line in lines if " ApiVersions" in line or "Fetch" in line)
-        with path.open("ab") as file:
-            file.write(data[len(data) // 2 :])
+        change(path, data, half)
         assert next(line for line in lines if line[:8] >= "03:58:38") > before
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130

@@ -24,6 +24,8 @@ from ..inputs import InputError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+    from .followed import FollowedFile
+
 TERMINAL: Final = "/dev/tty"
 """Where keys come from: standard input has the packets."""
 
@@ -98,7 +100,7 @@ class LiveStream(RawIOBase):
     follow: at the end of a file, wait for more data until the user quits.
     """
 
-    def __init__(self, stream: BinaryIO, ticker: Ticker, *, follow: bool) -> None:
+    def __init__(self, stream: BinaryIO | FollowedFile, ticker: Ticker, *, follow: bool) -> None:
         self._stream: Any = stream
         self._ticker = ticker
         self._follow = follow
@@ -119,7 +121,7 @@ class LiveStream(RawIOBase):
         return len(data)
 
 
-def live(stream: BinaryIO, ticker: Ticker, *, follow: bool = False) -> BinaryIO:
+def live(stream: BinaryIO | FollowedFile, ticker: Ticker, *, follow: bool = False) -> BinaryIO:
     """Return a stream that is read as a ticker allows. follow: it is a file that grows."""
     return BufferedReader(LiveStream(stream, ticker, follow=follow))
 

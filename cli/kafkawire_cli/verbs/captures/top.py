@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
+    from ...input.captures.followed import FollowedFile
     from ...input.captures.replay import Replay
 
 SCREEN_SECONDS: Final = 10
@@ -46,7 +47,10 @@ def top(  # noqa: PLR0913 - options of the verb
     ] = 1.0,
     follow: Annotated[
         bool,
-        typer.Option("--follow", help="Wait for more packets at the end of a file that grows."),
+        typer.Option(
+            "--follow",
+            help="Wait for more packets at the end of a file that grows, is rotated or truncated.",
+        ),
     ] = False,
     speed: Annotated[
         float | None,
@@ -85,7 +89,7 @@ def top(  # noqa: PLR0913 - options of the verb
     where = parse_filter(wanted)
     try:
         if interface is None:
-            with _opened(given or "-") as stream:
+            with _opened(given or "-", follow=follow) as stream:
                 _watch(stream, brokers, where, interval, mode, rules)
         else:
             with captured(capture_command(interface, port)) as stream:
@@ -117,17 +121,20 @@ def _mode(given: str | None, *, follow: bool, speed: float | None) -> _Mode:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
+def _opened(name: str, *, follow: bool) -> Iterator[BinaryIO | FollowedFile]:
     (source,) = sources("top", [name]).captures
     if isinstance(source, Path):
-        with source.open("rb") as file:
-            yield file
+        from ...input.captures.followed import FollowedFile
+
+        opened = FollowedFile(source) if follow else source.open("rb")
+        with closing(opened):
+            yield opened
     else:
         yield source
 
 
 def _watch(
-    stream: BinaryIO,
+    stream: BinaryIO | FollowedFile,
     brokers: Known,
     where: Filter | None,
     interval: float,
