@@ -33,26 +33,35 @@ class LogDirectory:
         except BlockingIOError:
             raise LogDirectoryLocked(self.name) from None
         except OSError as error:
-            self.offline = error.strerror or str(error)
-            raise KafkaStorageError(self.name, self.offline) from error
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> KafkaStorageError:
+        """Go offline."""
+        self.offline = error.strerror or str(error)
+        return KafkaStorageError(self.name, self.offline)
+
+    # what each record takes is called directly, not by `_do`
 
     def append(self, path: str, data: bytes) -> None:
-        self._do(self._disk.append, path, data)
+        if self.offline is not None:
+            raise KafkaStorageError(self.name, self.offline)
+        try:
+            self._disk.append(path, data)
+        except OSError as error:
+            raise self._failed(error) from error
 
     def read(self, path: str, position: int, size: int) -> bytes:
         """Read as `Disk.read`. Raises CorruptFile if the file alone is missing."""
-        data = self._do(self._read, path, position, size)
-        if data is None:
-            raise CorruptFile(path, "the file is missing")
-        return data
-
-    def _read(self, path: str, position: int, size: int) -> bytes | None:
+        if self.offline is not None:
+            raise KafkaStorageError(self.name, self.offline)
         try:
             return self._disk.read(path, position, size)
-        except FileNotFoundError:
-            if not self._disk.is_directory(""):
-                raise
-            return None
+        except FileNotFoundError as error:
+            if self._do(self._disk.is_directory, ""):
+                raise CorruptFile(path, "the file is missing") from None
+            raise self._failed(error) from error
+        except OSError as error:
+            raise self._failed(error) from error
 
     def truncate(self, path: str, size: int) -> None:
         self._do(self._disk.truncate, path, size)

@@ -82,9 +82,12 @@ class MemoryDisk:
         self._most_used = 0
         """At least `used`: counted again only when it reaches the capacity."""
         self._root = _Directory()
+        self._files: dict[str, MemoryFile] = {}
+        """Files that were read or written, by path, until any name changes."""
 
     def crash(self, choose: Choose) -> None:
         """Lose what is not durable."""
+        self._files.clear()
         self._root.crashed(choose)
 
     @property
@@ -93,13 +96,13 @@ class MemoryDisk:
         return sum(each.size for each in _files(self._root))
 
     def append(self, path: str, data: bytes) -> None:
-        self._before("append", path)
-        file = self._find(path)
+        if self.fault is not None:
+            self._before("append", path)
+        file = self._files.get(path)
         if file is None:
-            file = MemoryFile()
-            self._directory(parent(path), path).change({_name(path): file})
-        if isinstance(file, _Directory):
-            raise _error(errno.EISDIR, path)
+            if self._find(path) is None:
+                self._directory(parent(path), path).change({_name(path): MemoryFile()})
+            file = self._file(path)
         file.modified_ms = self._wall_ms()
         self._most_used += len(data)
         if self.capacity is not None and self._most_used > self.capacity:
@@ -111,8 +114,10 @@ class MemoryDisk:
         file.append(data, self._shared)
 
     def read(self, path: str, position: int, size: int) -> bytes:
-        self._before("read", path)
-        return self._file(path).read(position, position + size)
+        if self.fault is not None:
+            self._before("read", path)
+        file = self._files.get(path) or self._file(path)
+        return file.read(position, position + size)
 
     def truncate(self, path: str, size: int) -> None:
         self._before("truncate", path)
@@ -170,6 +175,7 @@ class MemoryDisk:
         target = self._find(new)
         if isinstance(target, _Directory) and target.entries:
             raise _error(errno.ENOTEMPTY, new)
+        self._files.clear()
         source = self._directory(parent(old), old)
         destination = self._directory(parent(new), new)
         if source is destination:
@@ -185,6 +191,7 @@ class MemoryDisk:
             raise _error(errno.ENOENT, path)
         if isinstance(node, _Directory) and node.entries:
             raise _error(errno.ENOTEMPTY, path)
+        self._files.clear()
         self._directory(parent(path), path).change({_name(path): None})
 
     def usage(self) -> DiskUsage:
@@ -209,6 +216,7 @@ class MemoryDisk:
         found = self._find(path)
         if not isinstance(found, MemoryFile):
             raise _error(errno.ENOENT if found is None else errno.EISDIR, path)
+        self._files[path] = found
         return found
 
     def _directory(self, path: str, wanted: str) -> _Directory:

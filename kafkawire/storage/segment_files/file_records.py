@@ -50,7 +50,7 @@ class ReadBatches(NamedTuple):
         None for old formats, whose headers do not have the number of their records.
         """
         positions = {}
-        for start, end in ((0, self.second), (self.last, len(self.data))):
+        for start, end in {(0, self.second), (self.last, len(self.data))}:
             if self.data[start + MAGIC_AT] >= MAGIC:
                 base, delta = FIRST_OFFSET.unpack_from(self.data, start)
                 positions[base + delta + 1] = end
