@@ -67,19 +67,25 @@ class Fetches:
         if not waits or is_urgent:
             return response
         self._delayed[token] = fetch
-        if not self.throttled:
-            self._unchanged[token] = Unchanged(response, self.replicas.changes)
         self.purgatory.add(token, now + fetch.max_wait)
-        self._recheck(token, now)
+        if self.throttled:
+            self._recheck(token, now)  # there may be bytes that were not read
+            return None
+        self._unchanged[token] = Unchanged(response, self.replicas.changes)
+        if size:
+            self._recheck(token, now)
+        else:
+            self._watch(token, fetch, fetch.min_bytes)
         return None
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
+        key, watched = partition.key, self.purgatory.watched
         for measure in MEASURES:
-            if not self.purgatory.watches(partition.key, measure):
+            if (key, measure) not in watched:
                 continue
-            grown = self.replicas.size_read(partition.key, measure)
-            for token in self.purgatory.reached(partition.key, measure, grown):
+            grown = self.replicas.size_read(key, measure)
+            for token in self.purgatory.reached(key, measure, grown):
                 self._recheck(token, now)
 
     def leadership_changed(self, key: TopicIdPartition, now: float) -> None:
@@ -93,10 +99,9 @@ class Fetches:
         for token in self.purgatory.take_expired(now, EXPIRED_AT_ONCE):
             unchanged = self._unchanged.get(token)
             if unchanged is not None and unchanged.changes == self.replicas.changes:
-                del self._delayed[token], self._unchanged[token]
-                self.replicas.emit(Respond(token, unchanged.response))
+                self._respond(token, unchanged.response)
             else:
-                self._respond(token, now)
+                self._respond(token, self._read(self._delayed[token], now)[0])
 
     def forget(self, token: int) -> bool:
         """Drop a delayed fetch; return whether there was one."""
@@ -106,9 +111,14 @@ class Fetches:
 
     def _recheck(self, token: int, now: float) -> None:
         """Complete a fetch, or let it wait until one partition has a share of what is missing."""
-        if token not in self.purgatory:
+        fetch = self._delayed.get(token)
+        if fetch is None:
             return None
-        fetch = self._delayed[token]
+        if fetch.min_bytes <= 1 and not fetch.params.is_from_follower:
+            response, size, is_urgent = self._read(fetch, now)
+            if size or is_urgent:  # any byte is enough, and it is read once
+                self.purgatory.remove(token)
+                return self._respond(token, response)
         self.purgatory.unwatch(token)
         missing = fetch.min_bytes
         for target in fetch.targets:
@@ -118,12 +128,15 @@ class Fetches:
             missing -= available
         if missing <= 0:
             return self._complete(token, now)
+        return self._watch(token, fetch, missing)
+
+    def _watch(self, token: int, fetch: Fetch, missing: int) -> None:
+        """Let a fetch wait until one partition has a share of so many bytes more."""
         share = -(-missing // len(fetch.targets))
         measure = fetch.params.measure
         for target in fetch.targets:
             grown = self.replicas.size_read(target.key, measure)
             self.purgatory.watch(token, target.key, measure, grown + share)
-        return None
 
     def _available(self, target: Target, params: FetchParams) -> int | None:
         """Return the bytes for a target; None if it has something else to say."""
@@ -139,29 +152,31 @@ class Fetches:
 
     def _complete(self, token: int, now: float) -> None:
         if self.purgatory.remove(token):
-            self._respond(token, now)
+            self._respond(token, self._read(self._delayed[token], now)[0])
 
-    def _respond(self, token: int, now: float) -> None:
+    def _respond(self, token: int, response: FetchResponse) -> None:
+        del self._delayed[token]
         self._unchanged.pop(token, None)
-        self.replicas.emit(Respond(token, self._read(self._delayed.pop(token), now)[0]))
+        self.replicas.emit(Respond(token, response))
 
     # -- reading
 
     def _read(self, fetch: Fetch, now: float) -> tuple[FetchResponse, int, bool]:
         """Return the response, its bytes, and whether it says something that must not wait."""
         room = min(fetch.max_bytes, self.config.fetch_max_bytes)
-        topics: dict[tuple[str, bytes], list[PartitionData]] = {}
+        topics: dict[tuple[str, bytes], FetchableTopicResponse] = {}
         size, is_urgent = 0, False
         for target in fetch.targets:
             partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
             is_urgent |= self._is_urgent(partition, fetch.params, data)
-            topics.setdefault((target.topic, target.topic_id), []).append(data)
-        responses = [
-            FetchableTopicResponse(topic=topic, topic_id=topic_id, partitions=partitions)
-            for (topic, topic_id), partitions in topics.items()
-        ]
-        return FetchResponse(responses=responses), size, is_urgent
+            name = target.topic, target.topic_id
+            topic = topics.get(name)
+            if topic is None:
+                topic = FetchableTopicResponse(topic=name[0], topic_id=name[1], partitions=[])
+                topics[name] = topic
+            topic.partitions.append(data)
+        return FetchResponse(responses=list(topics.values())), size, is_urgent
 
     def _is_urgent(
         self, partition: Partition | None, params: FetchParams, data: PartitionData
@@ -182,11 +197,11 @@ class Fetches:
     ) -> tuple[Partition | None, PartitionData]:
         """Read one partition, and note what a follower has."""
         requested = target.requested
-        partition, error = self.replicas.hosted.get(target.key), E.NONE
+        partition = self.replicas.hosted.get(target.key)
+        data = PartitionData(partition_index=requested.partition, high_watermark=-1, records=b"")
         if partition is None:
             _, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
-        data = PartitionData(partition_index=requested.partition, high_watermark=-1, records=b"")
-        if partition is not None:
+        else:
             error = partition.check(requested.current_leader_epoch, params.only_leader)
             if params.is_from_follower and not error:
                 known = params.replica_id in partition.followers
@@ -220,19 +235,19 @@ class Fetches:
         now: float,
     ) -> None:
         log, offset = partition.log, requested.fetch_offset
-        diverging = None
+        start, diverging = log.log_start_offset, None
         if requested.last_fetched_epoch >= 0:
             diverging = self.diverging(partition, requested)
-        if isinstance(diverging, EpochEndOffset) and offset >= log.log_start_offset:
+        if isinstance(diverging, EpochEndOffset) and offset >= start:
             data.diverging_epoch = diverging
-        elif diverging is not None or not log.log_start_offset <= offset <= log.log_end_offset:
+        elif diverging is not None or not start <= offset <= log.log_end_offset:
             data.error_code = E.OFFSET_OUT_OF_RANGE
             return
         elif params.rack and (preferred := preferred_read_replica(partition, params, offset)):
             data.preferred_read_replica = preferred.broker_id
         elif not self.throttled or not self._is_throttled(partition, params, now):
             limit = min(requested.partition_max_bytes, max(0, room))
-            data.records = log.read(offset, limit, bound(partition.log, params.measure), first)
+            data.records = log.read(offset, limit, bound(log, params.measure), first)
             if self.throttled:
                 self._count(partition, params, len(data.records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:
@@ -240,7 +255,7 @@ class Fetches:
             if data.error_code:
                 data.records = b""
                 return
-        data.high_watermark, data.log_start_offset = log.high_watermark, log.log_start_offset
+        data.high_watermark, data.log_start_offset = log.high_watermark, start
         data.last_stable_offset = log.last_stable_offset
         if params.measure == LAST_STABLE:
             data.aborted_transactions = [

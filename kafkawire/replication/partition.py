@@ -9,6 +9,7 @@ and the start of the leader's epoch, joins the ISR; requests with another leader
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ..metadata import NO_LEADER, PartitionRegistration, TopicIdPartition
 from ..protocol import ErrorCode
@@ -29,6 +30,9 @@ from .replica import Replica
 from .states import REPLICA_TRANSITIONS, IsrState, IsrTrigger, ReplicaState, Trigger
 
 E = ErrorCode
+NONE: Final = E.NONE
+LEADER: Final = ReplicaState.LEADER
+"""Members with names of their own: each request compares them."""
 
 
 class Partition:
@@ -49,7 +53,7 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        return self.state is ReplicaState.LEADER
+        return self.state is LEADER
 
     def change(self, trigger: Trigger) -> None:
         """Change the state by the table."""
@@ -107,7 +111,9 @@ class Partition:
                 return E.FENCED_LEADER_EPOCH
             if current_leader_epoch > self.leader_epoch:
                 return E.UNKNOWN_LEADER_EPOCH
-        return E.NOT_LEADER_OR_FOLLOWER if only_leader and not self.is_leader else E.NONE
+        if only_leader and self.state is not LEADER:
+            return E.NOT_LEADER_OR_FOLLOWER
+        return NONE
 
     @property
     def min_insync_replicas(self) -> int:
@@ -130,7 +136,7 @@ class Partition:
 
         all_replicas: for acks=all. internal: the broker's. validate: None is `whole_batches`.
         """
-        if not self.is_leader:
+        if self.state is not LEADER:
             raise AppendRejected(E.NOT_LEADER_OR_FOLLOWER, "this broker is not the leader")
         in_sync = len(self.isr.committed)
         if all_replicas and not self.has_min_isr(in_sync):
@@ -192,13 +198,13 @@ class Partition:
         """Advance the high watermark to what all of the maximal ISR have."""
         if self.is_under_min_isr():
             return
-        end = self.log.log_end_offset
-        reached = end
+        log = self.log
+        reached = end = log.log_end_offset
         for each in self.followers.values():
             if each.log_end_offset < reached and self.must_wait_for(each, end, now):
                 reached = each.log_end_offset
-        if reached > self.log.high_watermark:
-            self.log.update_high_watermark(reached)
+        if reached > log.high_watermark:
+            log.update_high_watermark(reached)
 
     def is_under_min_isr(self) -> bool:
         """Return whether the high watermark must stay, for too few in-sync replicas (KIP-966)."""

@@ -38,7 +38,8 @@ class Thresholds(Generic[K, W]):
     def __init__(self) -> None:
         self._heaps: dict[K, list[Entry]] = {}
         self._waiters: dict[int, tuple[K, W]] = {}
-        self._live: dict[K, int] = {}
+        self.live: dict[K, int] = {}
+        """How many wait for each key, without those that nobody waits for."""
         self._count = 0
         self.work = 0
         """Entries that were looked at: tests hold it linear."""
@@ -51,7 +52,7 @@ class Thresholds(Generic[K, W]):
         self._count += 1
         heappush(self._heaps.setdefault(key, []), Entry(value, self._count))
         self._waiters[self._count] = key, waiter
-        self._live[key] = self._live.get(key, 0) + 1
+        self.live[key] = self.live.get(key, 0) + 1
         return self._count
 
     def discard(self, number: int) -> None:
@@ -72,10 +73,6 @@ class Thresholds(Generic[K, W]):
                 self._left(key)
         return found
 
-    def has(self, key: K) -> bool:
-        """Return whether anybody waits for a key."""
-        return key in self._live
-
     def take_all(self, key: K) -> list[W]:
         """Remove and return all that wait for a key."""
         return self.take_reached(key, inf)
@@ -88,12 +85,14 @@ class Thresholds(Generic[K, W]):
         return heap[0].value if heap else None
 
     def _left(self, key: K) -> None:
-        self._live[key] -= 1
+        left = self.live[key] - 1
         heap = self._heaps[key]
-        if not self._live[key]:
-            del self._heaps[key], self._live[key]
+        if not left:
+            del self._heaps[key], self.live[key]
             heap.clear()
-        elif len(heap) > 2 * self._live[key] + SLACK:
+            return
+        self.live[key] = left
+        if len(heap) > 2 * left + SLACK:
             heap[:] = [each for each in heap if each.number in self._waiters]
             heapify(heap)
 
@@ -117,6 +116,8 @@ class Purgatory(Generic[W]):
         self._times: Thresholds[str, W] = Thresholds()
         self.waiting: dict[W, _Waiting] = {}
         """The operations. It is looked at after each request, which a method would slow down."""
+        self.watched = self._watched.live
+        """(partition, measure) -> how often it is waited for; looked at as often."""
 
     def __len__(self) -> int:
         return len(self.waiting)
@@ -138,16 +139,13 @@ class Purgatory(Generic[W]):
         number = self._watched.add((key, measure), value, operation)
         self.waiting[operation].entries.append(number)
 
-    def watches(self, key: TopicIdPartition, measure: str) -> bool:
-        """Return whether an operation waits for a measure of a partition."""
-        return self._watched.has((key, measure))
-
     def unwatch(self, operation: W) -> None:
         """Forget what an operation waits for, except the time."""
         waiting = self.waiting[operation]
-        for number in waiting.entries:
-            self._watched.discard(number)
-        waiting.entries.clear()
+        if waiting.entries:
+            for number in waiting.entries:
+                self._watched.discard(number)
+            waiting.entries.clear()
 
     def reached(self, key: TopicIdPartition, measure: str, value: float) -> list[W]:
         """Return operations of which a threshold was reached; they stay, without it."""
@@ -159,10 +157,12 @@ class Purgatory(Generic[W]):
 
     def remove(self, operation: W) -> bool:
         """Remove an operation; return whether it was there."""
-        if operation not in self.waiting:
+        waiting = self.waiting.get(operation)
+        if waiting is None:
             return False
         self.unwatch(operation)
-        self._times.discard(self.waiting.pop(operation).deadline)
+        del self.waiting[operation]
+        self._times.discard(waiting.deadline)
         return True
 
     def take_expired(self, now: float, most: float = inf) -> list[W]:

@@ -123,11 +123,12 @@ class ReplicaManager:
     def finish(self, now: float) -> list[Effect]:
         """Complete what waited for changed partitions, and send what is due; return the effects."""
         self._now = now
+        replicas = self.replicas
         fetches, appends, deletions = self._purgatories
         self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
         if not self._has_delayed:
-            self.replicas.unwatched += 1
-        while (partition := self.replicas.take_changed()) is not None:
+            replicas.unwatched += 1
+        while replicas.changed and (partition := replicas.take_changed()) is not None:
             if self._has_delayed:
                 self.appends.check(partition)
                 self.fetches.check(partition, now)
@@ -143,7 +144,7 @@ class ReplicaManager:
                 self._send(leader, *request)
             elif fetcher.is_idle:
                 del self._fetchers[leader]
-        return self.replicas.take_effects()
+        return replicas.take_effects()
 
     def _send(self, destination: int, version: int, body: Message) -> None:
         self._tokens += 1

@@ -71,7 +71,8 @@ class Replicas:
         """How often a partition was marked as changed."""
         self.unwatched = 0
         """How often partitions changed while nobody waited for bytes: they are not counted."""
-        self._changed: dict[TopicIdPartition, None] = {}
+        self.changed: dict[TopicIdPartition, None] = {}
+        """The partitions that were marked; `take_changed` takes them."""
         self._growth: dict[TopicIdPartition, dict[str, Growth]] = {}
         self._watermarks: dict[TopicIdPartition, int] = {}
         self._reported: dict[TopicIdPartition, tuple[ReplicaState, int, Isr]] = {}
@@ -134,13 +135,13 @@ class Replicas:
     def mark(self, key: TopicIdPartition) -> None:
         """Mark a partition as changed."""
         self.changes += 1
-        self._changed[key] = None
+        self.changed[key] = None
 
     def take_changed(self) -> Partition | None:
         """Remove and return a changed partition; report its new state."""
-        while self._changed:
-            key = next(iter(self._changed))
-            del self._changed[key]
+        while self.changed:
+            key = next(iter(self.changed))
+            del self.changed[key]
             partition = self.hosted.get(key)
             if partition is not None:
                 self._report(partition)

@@ -22,7 +22,7 @@ def test_thresholds_in_order() -> None:
     assert waiting.take_reached("a", 4) == []
     assert waiting.take_reached("a", 5) == ["later"]
     assert (len(waiting), waiting.lowest("a")) == (1, None)
-    assert (waiting.has("a"), waiting.has("b")) == (False, True)
+    assert list(waiting.live) == ["b"]
 
 
 def test_what_was_discarded_takes_no_memory() -> None:
