@@ -32,7 +32,7 @@ class Context:
 
     new_uuid: returns 16 unique bytes. draw: returns a random number in [0, 1), for faults.
     epoch_ms: milliseconds since 1970 at `now` 0. load_seconds: how long a new coordinator loads.
-    effects: those that the current call returns.
+    reports: whether requests are reported. effects: those that the current call returns.
     """
 
     cluster_id: str
@@ -43,6 +43,7 @@ class Context:
     draw: Callable[[], float]
     epoch_ms: int = 0
     load_seconds: float = 0.0
+    reports: bool = True
     faults: list[Fault] = field(default_factory=list)
     deadlines: Deadlines[Deadline] = field(default_factory=Deadlines)
     effects: list[Effect] = field(default_factory=list)
@@ -54,8 +55,3 @@ class Context:
     def emit(self, effect: Effect) -> None:
         """Add an effect to those that the current call returns."""
         self.effects.append(effect)
-
-    def take_effects(self) -> list[Effect]:
-        """Return the effects of the current call, in order, and start anew."""
-        effects, self.effects = self.effects, []
-        return effects

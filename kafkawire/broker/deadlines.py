@@ -19,39 +19,46 @@ class Deadlines(Generic[K]):
     """A dict of key -> time, with access to the earliest."""
 
     def __init__(self) -> None:
-        self._when: dict[K, float] = {}
-        self._heap: list[tuple[float, int, K]] = []
+        self._entries: dict[K, tuple[float, int]] = {}
+        self._keys: dict[int, K] = {}
+        """Number of a heap entry that is not stale -> its key."""
+        self._heap: list[tuple[float, int]] = []
         self._count = 0
 
     def __len__(self) -> int:
-        return len(self._when)
+        return len(self._entries)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._when
+        return key in self._entries
 
     def set(self, key: K, when: float | None) -> None:
         """Set the deadline of `key`; None cancels it."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            if entry[0] == when:
+                return
+            del self._entries[key], self._keys[entry[1]]
         if when is None:
-            self._when.pop(key, None)
             return
-        if self._when.get(key) == when:
-            return
-        self._when[key] = when
-        self._push(when, key)
-        if len(self._heap) > 2 * len(self._when) + SLACK:
+        self._count += 1  # ties in insertion order
+        self._entries[key] = entry = when, self._count
+        self._keys[self._count] = key
+        heappush(self._heap, entry)
+        if len(self._heap) > 2 * len(self._keys) + SLACK:
             self._compact()
 
     def cancel(self, key: K) -> None:
         """Cancel the deadline of a key, if any."""
-        self._when.pop(key, None)
+        self.set(key, None)
 
     def next(self) -> float | None:
         """Return the earliest deadline."""
-        while self._heap:
-            when, _, key = self._heap[0]
-            if self._when.get(key) == when:
+        heap = self._heap
+        while heap:
+            when, number = heap[0]
+            if number in self._keys:
                 return when
-            heappop(self._heap)
+            heappop(heap)
         return None
 
     def pop_due(self, now: float) -> K | None:
@@ -59,14 +66,10 @@ class Deadlines(Generic[K]):
         when = self.next()
         if when is None or when > now:
             return None
-        key = heappop(self._heap)[2]
-        del self._when[key]
+        key = self._keys.pop(heappop(self._heap)[1])
+        del self._entries[key]
         return key
 
-    def _push(self, when: float, key: K) -> None:
-        self._count += 1  # ties in insertion order; keys are never compared
-        heappush(self._heap, (when, self._count, key))
-
     def _compact(self) -> None:
-        self._heap = [entry for entry in self._heap if self._when.get(entry[2]) == entry[0]]
+        self._heap = [entry for entry in self._heap if entry[1] in self._keys]
         heapify(self._heap)

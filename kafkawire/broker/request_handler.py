@@ -28,7 +28,6 @@ from ..protocol import (
 from .bounds import SLICE_ELEMENTS
 from .broker import Broker
 from .context import Context
-from .effects import Report
 from .events import MetadataAwaited
 from .faults import Action, Fault
 from .fetched import Fetched
@@ -39,7 +38,6 @@ from .network.request_channel import RequestChannel, unexpected
 from .releases import Versions
 from .request import (
     ANONYMOUS,
-    DELAYED,
     NO_RESPONSE,
     UNTIL_METADATA,
     HandlerResult,
@@ -51,7 +49,8 @@ LOG: Final = logging.getLogger("kafkawire.broker")
 BEFORE_AUTHENTICATION: Final = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
-KNOWN: Final = frozenset(int(key) for key in ApiKey)
+KEYS: Final[Mapping[int, ApiKey]] = {int(key): key for key in ApiKey}
+RESPONSES: Final = (Message, Fetched)
 REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
 METADATA_WAIT_SECONDS: Final = 1.0
 """How long a request waits for a topic that it has created: clients would retry later."""
@@ -123,23 +122,22 @@ class RequestHandler:
     def _request(self, connection: Connection, frame: bytes, now: float) -> None:
         head = decode_request_header(frame, limits=self._limits)
         header = head.header
-        number, version = header.request_api_key, header.request_api_version
-        if number not in KNOWN:
+        key, version = KEYS.get(header.request_api_key), header.request_api_version
+        if key is None:
             self._channel.send(connection, [unknown_key(header.correlation_id)])
             return
-        key = ApiKey(number)
-        apis = self._broker_of(connection).apis
-        versions = apis.served.get(key)
+        broker = self._broker_of(connection)
+        versions = broker.apis.served.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
             raise RemoteProtocolError(f"{key.name} before authentication")
-        if key is ApiKey.API_VERSIONS and versions is not None and version not in versions:
-            self._send_unsupported(connection, versions, header.correlation_id)
-            return
-        if versions is not None and version not in versions:
+        if versions is not None and not versions.first <= version <= versions.last:
+            if key is ApiKey.API_VERSIONS:
+                self._send_unsupported(connection, versions, header.correlation_id)
+                return
             raise RemoteProtocolError(
                 f"unsupported version: {key.name} v{version}; "
-                f"Kafka {apis.release} supports {versions}"
+                f"Kafka {broker.apis.release} supports {versions}"
             )
         try:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
@@ -162,7 +160,7 @@ class RequestHandler:
         )
         self._channel.pending[request.reply_to] = request
         connection.busy = request.reply_to
-        self._handle(connection, request, served=versions is not None, now=now)
+        self._handle(connection, broker, request, versions is not None, now)
 
     def _send_unsupported(
         self, connection: Connection, supported: Versions, correlation_id: int
@@ -170,7 +168,9 @@ class RequestHandler:
         result = api_versions.unsupported(supported)
         self._channel.send(connection, encode_frame_buffers(result, 0, correlation_id))
 
-    def _handle(self, connection: Connection, request: Request, served: bool, now: float) -> None:
+    def _handle(
+        self, connection: Connection, broker: Broker, request: Request, served: bool, now: float
+    ) -> None:
         fault = self._fault_of(request) if self._context.faults else None
         if fault is not None:
             if fault.action is Action.DISCONNECT and not fault.carried_out:
@@ -178,7 +178,20 @@ class RequestHandler:
                 self._channel.close(connection, "a fault: disconnect")
                 return
             self._channel.faults[request.reply_to] = fault
-        self._settle(request, self._outcome(connection, request, served, fault, now), now)
+        if not served:
+            result: HandlerResult = unsupported_response(request)
+        elif fault is not None and fault.action is Action.ERROR:
+            result = self._fault_error(connection, request, fault)
+        else:
+            try:
+                handler = self._handlers[request.api_key]
+                result = handler.handle(broker, request, request.body, connection, now)
+            except RemoteProtocolError:
+                raise  # a protocol error of the client closes the connection
+            except Exception as error:
+                LOG.exception("processing %s v%d", request.api_key.name, request.version)
+                result = self._failed(connection, request, error)
+        self._settle(request, result, now)
 
     def _fault_of(self, request: Request) -> Fault | None:
         """Return the first fault that matches a request; none meets what nodes send each other."""
@@ -187,30 +200,12 @@ class RequestHandler:
         draw = self._context.draw
         return next((each for each in self._context.faults if each.matches(request, draw)), None)
 
-    def _outcome(
-        self,
-        connection: Connection,
-        request: Request,
-        served: bool,
-        fault: Fault | None,
-        now: float,
-    ) -> HandlerResult:
-        if not served:
-            return unsupported_response(request)
-        if fault is not None and fault.action is Action.ERROR:
-            if not request.expects_response:  # an error of a Produce with acks=0 closes
-                self._channel.close(connection, f"a fault: {fault.error.name}, acks=0")
-                return NO_RESPONSE
+    def _fault_error(self, connection: Connection, request: Request, fault: Fault) -> HandlerResult:
+        """Respond with the error of a fault, or close if no response is expected."""
+        if request.expects_response:
             return self._channel.error_response(request, fault.error)
-        broker = self._broker_of(connection)
-        try:
-            handler = self._handlers[request.api_key]
-            return handler.handle(broker, request, request.body, connection, now)
-        except RemoteProtocolError:
-            raise  # a protocol error of the client closes the connection
-        except Exception as error:
-            LOG.exception("processing %s v%d", request.api_key.name, request.version)
-            return self._failed(connection, request, error)
+        self._channel.close(connection, f"a fault: {fault.error.name}, acks=0")
+        return NO_RESPONSE
 
     def _failed(self, connection: Connection, request: Request, error: Exception) -> HandlerResult:
         """Respond to an unexpected error, or close if no response is expected."""
@@ -220,21 +215,17 @@ class RequestHandler:
         return NO_RESPONSE
 
     def _settle(self, request: Request, result: HandlerResult, now: float) -> None:
-        if result is DELAYED:
-            return
-        if isinstance(result, GeneratorType):
+        if isinstance(result, RESPONSES):
+            self._channel.respond(request.reply_to, result, now)
+        elif isinstance(result, GeneratorType):
             connection = self._channel.connections[request.connection]
             self._continue(connection, request, result, None, now)
-            return
-        if result is NO_RESPONSE:
+        elif result is NO_RESPONSE:
             connection = self._channel.finish(request)
             fault = self._channel.faults.pop(request.reply_to, None)
-            self._context.emit(Report(request, None, now - request.at))
+            self._channel.report(request, None, now)
             if fault is not None and fault.action is Action.DISCONNECT:
                 self._channel.close(connection, "a fault: disconnect")
-            return
-        assert isinstance(result, Message | Fetched)
-        self._channel.respond(request.reply_to, result, now)
 
     def _continue(
         self,

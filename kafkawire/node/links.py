@@ -88,7 +88,8 @@ class Links:
         observed: bool,
     ) -> None:
         self.isolated: frozenset[int] = frozenset()
-        self._effects: list[LinkEffect] = []
+        self.effects: list[LinkEffect] = []
+        """What connections have carried, if they are observed; `take_effects` takes it."""
         self._listeners = listeners
         self._numbers = numbers
         self._running = running
@@ -153,7 +154,7 @@ class Links:
 
     def take_effects(self) -> list[LinkEffect]:
         """Return what connections have carried since the last call, if they are observed."""
-        effects, self._effects = self._effects, []
+        effects, self.effects = self.effects, []
         return effects
 
     # -- the end of connections
@@ -184,4 +185,4 @@ class Links:
 
     def _observe(self, effect: LinkEffect) -> None:
         if self._observed:
-            self._effects.append(effect)
+            self.effects.append(effect)

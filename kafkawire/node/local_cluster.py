@@ -21,6 +21,7 @@ from ..broker import (
     Disconnected,
     Fault,
     PauseReading,
+    Received,
     Reply,
     Report,
     ResumeReading,
@@ -163,6 +164,8 @@ class LocalCluster:
         Raises what `Node` raises if one cannot start, UnsupportedVersion for an OperatorRequest.
         """
         match event:
+            case Received():
+                self._client_event(event)
             case Connected():
                 self._accept(event)
             case NodeStarted():
@@ -219,12 +222,15 @@ class LocalCluster:
     def _finish(self, now: float) -> list[Effect]:
         """Handle what is queued; return the effects."""
         self._run(now)
-        effects, self._effects = self._effects + self._links.take_effects(), []
+        effects, self._effects = self._effects, []
+        if self._links.effects:
+            effects += self._links.take_effects()
         return effects
 
     def _run(self, now: float) -> None:
-        while self._queue:
-            node_id, event = self._queue.popleft()
+        queue = self._queue
+        while queue:
+            node_id, event = queue.popleft()
             running = self._running.get(node_id)
             if running is not None:
                 self._take(node_id, running.handle(event, now))

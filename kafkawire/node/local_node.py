@@ -122,7 +122,9 @@ class RunningNode:
         if self._ready_at is not None:
             self._waiting.append(event)
             return []
-        return self._after_disks(self.front.handle(event, now), now)
+        effects = self.front.handle(event, now)
+        seconds = self._node.take_disk_time()
+        return effects if seconds <= 0.0 else self._wait(effects, now + seconds)
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
@@ -131,7 +133,9 @@ class RunningNode:
     def advance(self, now: float) -> list[Effect]:
         """Do what is due; once the disks are done, handle what has come meanwhile."""
         if self._ready_at is None:
-            return self._after_disks(self.front.advance(now), now)
+            effects = self.front.advance(now)
+            seconds = self._node.take_disk_time()
+            return effects if seconds <= 0.0 else self._wait(effects, now + seconds)
         if now < self._ready_at:
             return []
         self._ready_at = None
@@ -140,12 +144,9 @@ class RunningNode:
             effects += self.handle(self._waiting.popleft(), now)
         return effects
 
-    def _after_disks(self, effects: list[Effect], now: float) -> list[Effect]:
-        """Return effects that may leave now: none if the disks take time."""
-        seconds = self._node.take_disk_time()
-        if seconds <= 0.0:
-            return effects
-        self._ready_at = now + seconds
+    def _wait(self, effects: list[Effect], ready_at: float) -> list[Effect]:
+        """Keep effects until the disks are done; return those that may leave now: none."""
+        self._ready_at = ready_at
         self._delayed = effects
         return []
 

@@ -98,11 +98,10 @@ class Node:
         try:
             result = operation(replicas, token)
             outputs = replicas.finish(now)
-            responses = [each for each in outputs if isinstance(each, Respond)]
-            if not parts.queue and len(responses) == len(outputs):
-                parts.effects += responses  # nothing follows from them
-            else:
+            if parts.queue or not all([type(each) is Respond for each in outputs]):
                 parts.queue.extend(outputs)
+            elif outputs:
+                parts.effects += outputs  # nothing follows from responses
             if parts.queue or parts.broker.has_news:
                 self._settle(now)
         except FAILURES as error:

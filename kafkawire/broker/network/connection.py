@@ -53,24 +53,20 @@ class Connection:
     @property
     def ready(self) -> bool:
         """Whether the next request may be processed."""
-        return self.busy is None and not self._stopped
+        stopped = self.draining or self.closing or self.silent or self.muted
+        return self.busy is None and not stopped
 
     @property
     def has_work(self) -> bool:
         """Whether it can use a time slice: to continue its request, or to take the next one."""
         if self.working or self.busy is not None:
             return self.working and not self.closing
-        return len(self.buffer) >= SIZE and not self._stopped
-
-    @property
-    def _stopped(self) -> bool:
-        """Whether no further request is taken."""
-        return self.draining or self.closing or self.silent or self.muted
+        return len(self.buffer) >= SIZE and self.ready
 
     @property
     def may_read(self) -> bool:
         """Whether to read more from the client: not while too many bytes are buffered."""
-        return (self.ready and not self.queued) or len(self.buffer) < BACKLOG
+        return len(self.buffer) < BACKLOG or (self.ready and not self.queued)
 
     @property
     def idle_reason(self) -> str:

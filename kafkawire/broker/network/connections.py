@@ -15,12 +15,15 @@ from .connection import SIZE, Connection
 
 
 class Connections(Mapping[int, Connection]):
-    """Connection id -> connection. buffered: bytes of incomplete or queued requests."""
+    """Connection id -> connection.
+
+    buffered: bytes of incomplete or queued requests; at most `most_buffered`.
+    """
 
     def __init__(self, settings: Settings, bounds: Bounds) -> None:
         self._settings = settings
         configured = settings.number("queued.max.request.bytes")
-        self._most_buffered = configured if configured > 0 else bounds.buffered_bytes
+        self.most_buffered = configured if configured > 0 else bounds.buffered_bytes
         self._by_id: dict[int, Connection] = {}
         self._per_host: Counter[str] = Counter()
         self._open = 0
@@ -86,16 +89,14 @@ class Connections(Mapping[int, Connection]):
             self.buffered -= SIZE + len(frame)
         return frame
 
-    def excess(self) -> tuple[Connection, str] | None:
-        """Return the connection to close, and why, if all together buffer too much.
+    def excess(self) -> tuple[Connection, str]:
+        """Return the connection to close, and why, where all together exceed `most_buffered`.
 
         It is the one that buffers most, so connections with small requests are never affected.
         The linear search is amortised: a client must send as many bytes again before the next one.
         """
-        if self.buffered <= self._most_buffered:
-            return None
         largest = max(self._by_id.values(), key=lambda each: len(each.buffer))
         return largest, (
             f"{self.buffered} bytes of requests are buffered, {len(largest.buffer)} of them on "
-            f"this connection: the limit is {self._most_buffered} (queued.max.request.bytes)"
+            f"this connection: the limit is {self.most_buffered} (queued.max.request.bytes)"
         )

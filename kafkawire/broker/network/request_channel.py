@@ -60,7 +60,7 @@ class RequestChannel:
         request = self.pending.get(reply_to)
         if request is None:
             return
-        fault = self.faults.pop(reply_to, None)
+        fault = self.faults.pop(reply_to, None) if self.faults else None
         try:
             frame = _encode(message, request)
         except Exception as error:
@@ -69,7 +69,7 @@ class RequestChannel:
             if encoded is None:
                 return
             message, frame = encoded
-        self.context.emit(Report(request, message, now - request.at))
+        self.report(request, message, now)
         if fault is not None and fault.action is Action.DELAY:
             self._delayed[reply_to] = frame
             self.context.deadlines.set(ReplyDue(reply_to), now + fault.delay)
@@ -82,6 +82,12 @@ class RequestChannel:
         auth = connection.authentication
         if auth is not None and auth.failed and not connection.closing:
             self.close(connection, f"{request.api_key.name}: authentication failed")
+
+    def report(self, request: Request, message: Message | Fetched | None, now: float) -> None:
+        """Report a request and its response; the Fetch of a follower is not worth it."""
+        context = self.context
+        if context.reports and not request.is_from_follower:
+            context.effects.append(Report(request, message, now - request.at))
 
     def fail(self, reply_to: int, error: ErrorCode, now: float) -> None:
         """Send the response with an error to a request, if its client has not disconnected."""
@@ -102,7 +108,7 @@ class RequestChannel:
             )
         else:
             return message, frame
-        self.context.emit(Report(request, None, now - request.at))
+        self.report(request, None, now)
         self.close(self.finish(request), unexpected(error))
         return None
 
@@ -139,7 +145,7 @@ class RequestChannel:
         request = self.pending.get(reply_to)
         if request is not None:
             self.finish(request)
-            self.context.emit(Report(request, None, now - request.at))
+            self.report(request, None, now)
 
     def forget(self, connection: Connection) -> Request | None:
         """Drop the request in process of a client that disconnected, and return it."""
@@ -170,8 +176,8 @@ class RequestChannel:
         """Send a frame, in pieces."""
         if connection.closing:
             return
-        self.context.emit(Reply(connection.id, frame))
-        size = sum([len(piece) for piece in frame])
+        self.context.effects.append(Reply(connection.id, frame))
+        size = sum(map(len, frame))
         connection.unsent += size
         self.scheduler.sent += size
         if connection.unsent > UNSENT:

@@ -46,19 +46,11 @@ class RequestScheduler:
 
     def run(self, process: Process, now: float) -> None:
         """Process requests for one time slice; then pause or resume reading from clients."""
-        self._run(process, now)
-        for connection in self._touched:
-            if connection.paused is connection.may_read and not connection.closing:
-                connection.paused = not connection.paused
-                effect = PauseReading if connection.paused else ResumeReading
-                self._context.emit(effect(connection.id))
-        self._touched.clear()
-
-    def _run(self, process: Process, now: float) -> None:
         requests, room = SLICE_REQUESTS, SLICE_BYTES
-        while self.queue and requests > 0 and room > 0:
-            connection = self.queue.popleft()
-            self._touched.append(connection)
+        queue, touched = self.queue, self._touched
+        while queue and requests > 0 and room > 0:
+            connection = queue.popleft()
+            touched.append(connection)
             more = connection.has_work
             while more and requests > 0 and room > 0:
                 sent = self.sent
@@ -67,6 +59,12 @@ class RequestScheduler:
                 room -= size + self.sent - sent
                 more = size > 0 and connection.has_work
             if more:
-                self.queue.append(connection)  # its time slice is over, its requests may not be
-                return
+                queue.append(connection)  # its time slice is over, its requests may not be
+                break
             connection.queued = False
+        for connection in touched:
+            if connection.paused is connection.may_read and not connection.closing:
+                connection.paused = not connection.paused
+                effect = PauseReading if connection.paused else ResumeReading
+                self._context.emit(effect(connection.id))
+        touched.clear()

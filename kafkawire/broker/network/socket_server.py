@@ -25,7 +25,7 @@ from ..releases import NONCES_COMPARED_FROM, before
 from .connection import Connection
 from .connections import Connections
 from .request_channel import ErrorResponse, RequestChannel
-from .scheduler import Process, RequestScheduler
+from .scheduler import RequestScheduler
 
 if TYPE_CHECKING:
     from ..security.server import Authentication, ScramCredentials, Users
@@ -47,17 +47,11 @@ class SocketServer:
     ) -> None:
         self._context = context
         self.connections = Connections(context.settings, context.bounds)
-        self._scheduler = RequestScheduler(context)
-        self.queue = self._scheduler.queue
-        """The connections with requests."""
-        self.channel = RequestChannel(context, self.connections, self._scheduler, error_response)
+        self.scheduler = RequestScheduler(context)
+        self.channel = RequestChannel(context, self.connections, self.scheduler, error_response)
         self._passwords = passwords
         self._credentials = credentials
         self._users: Users | None = None
-
-    def run(self, process: Process, now: float) -> None:
-        """Process requests for one time slice."""
-        self._scheduler.run(process, now)
 
     def connected(
         self, event: Connected, refused: str | None, now: float, *, sasl: bool = True
@@ -104,11 +98,11 @@ class SocketServer:
             return
         if not connection.buffer:
             connection.last_active = now
-        self.connections.receive(connection, event.data)
-        self._scheduler.received(connection)
-        excess = self.connections.excess()
-        if excess is not None:
-            self.channel.close(*excess)
+        connections = self.connections
+        connections.receive(connection, event.data)
+        self.scheduler.received(connection)
+        if connections.buffered > connections.most_buffered:
+            self.channel.close(*connections.excess())
 
     def unreadable(self, event: Unreadable) -> None:
         """Close a connection that does not speak TLS."""
@@ -121,7 +115,7 @@ class SocketServer:
         connection = self.connections.find(event.connection)
         if connection is not None:
             connection.unsent, connection.draining = 0, False
-            self._scheduler.resume(connection)
+            self.scheduler.resume(connection)
 
     def disconnected(self, event: Disconnected, forget: Callable[[Connection], None]) -> None:
         """Remove a connection. forget: drops its request in process."""

@@ -19,7 +19,6 @@ from ...broker import Effect as ClientEffect
 from ...broker.bounds import SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
-from ...broker.effects import Report
 from ...broker.events import Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...broker.request import NODE_CLIENT_ID
@@ -99,7 +98,8 @@ class NodeFront:
             (config.controller_listeners, CONTROLLER_HANDLERS),
         ):
             if at:
-                made = Listeners(self._endpoints(at), self._context(), handlers, users)
+                context = self._context(reports=handlers is HANDLERS)
+                made = Listeners(self._endpoints(at), context, handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
         self.broker = BrokerFront(config, listeners, self.machines, settings, options)
@@ -126,7 +126,7 @@ class NodeFront:
             for each in listeners
         }
 
-    def _context(self) -> Context:
+    def _context(self, reports: bool) -> Context:
         config = self.config
         return Context(
             config.cluster_id,
@@ -137,6 +137,7 @@ class NodeFront:
             self._draw,
             config.epoch_ms,
             self._options.load_seconds,
+            reports,
             self.faults,
         )
 
@@ -150,14 +151,14 @@ class NodeFront:
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle an event; return the effects to carry out."""
         match event:
+            case Received():
+                self._listeners[self._at[event.connection]].server.received(event, now)
             case Accepted():
                 self._at[event.connection] = event.listener
                 connected = Connected(
                     event.connection, self.config.node_id, event.host, event.listener
                 )
                 self._listeners[event.listener].handle(connected, now)
-            case Received():
-                self._listeners[self._at[event.connection]].server.received(event, now)
             case Drained() | Unreadable():
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
@@ -175,7 +176,7 @@ class NodeFront:
         if self.machines.effects:
             return self._now
         for listeners in self._served:
-            if listeners.server.queue:
+            if listeners.scheduler.queue:
                 return self._now
         earliest = None
         for next_deadline in self._deadlines:
@@ -211,21 +212,13 @@ class NodeFront:
             if self.machines.node.stopped:
                 break  # clients get nothing more: it may not be true
             for listeners in self._served:
-                if listeners.has_work:
-                    self._run(listeners, now)
+                listeners.run(self._effects, now)
             if not self.machines.node.stopped:
                 self.broker.groups.reload_failed(now)
             if not self.machines.effects:
                 break
         effects, self._effects = self._effects, []
         return effects
-
-    def _run(self, listeners: Listeners, now: float) -> None:
-        """Process requests for one time slice; those of other nodes are not reported."""
-        reports = self.config.controller_listener not in listeners.endpoints
-        for effect in listeners.run(now):
-            if not isinstance(effect, Report) or (reports and not _is_of_follower(effect)):
-                self._effects.append(effect)
 
     # -- effects of the machines
 
@@ -290,8 +283,3 @@ class NodeFront:
                 self.broker.transactions.arrived(token, body, now)
             else:
                 self.machines.handle(ResponseReceived(token, body), now)
-
-
-def _is_of_follower(report: Report) -> bool:
-    """Whether a request is the Fetch of a follower; it is not worth a report."""
-    return report.request.is_from_follower

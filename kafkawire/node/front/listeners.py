@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ...broker import Effect, Endpoint
+from ...broker import Endpoint
 from ...broker.broker import Broker
 from ...broker.context import Context
 from ...broker.events import (
@@ -66,6 +66,7 @@ class Listeners:
         self._handlers = handlers
         self.server = SocketServer(context, self._error_response, *users)
         self.channel = self.server.channel
+        self.scheduler = self.server.scheduler
         self._request_handler: RequestHandler | None = None
 
     def _error_response(self, request: Request, error: ErrorCode) -> Message:
@@ -84,16 +85,15 @@ class Listeners:
         """Handle an event of a connection."""
         _HANDLERS[type(event)](self, event, now)
 
-    @property
-    def has_work(self) -> bool:
-        """Whether requests are queued, or there are effects."""
-        return bool(self.server.queue or self.context.effects)
-
-    def run(self, now: float) -> list[Effect]:
-        """Process requests for one time slice; return what is to be done."""
-        assert self._request_handler is not None
-        self.server.run(self._request_handler.process, now)
-        return self.context.take_effects()
+    def run(self, effects: list[Any], now: float) -> None:
+        """Process requests for one time slice; add what is to be done to `effects`."""
+        if self.scheduler.queue:
+            assert self._request_handler is not None
+            self.scheduler.run(self._request_handler.process, now)
+        own = self.context.effects
+        if own:
+            effects += own
+            own.clear()
 
     def _connected(self, event: Connected, now: float) -> None:
         protocol = SecurityProtocol.of_listener(event.listener)

@@ -111,7 +111,7 @@ class NodeMachines:
         """Let the replica manager handle a request; its response may be delayed."""
         self._tokens += 1
         response, effects = self.node.call(operation, self._tokens, now)
-        self.effects.extend(effects)
+        self.effects += effects
         if response is not None:
             return plan.response(response, now)
         self._submitted[self._tokens] = Submitted(request, request.body, plan)
