@@ -98,10 +98,11 @@ class Node:
         try:
             result = operation(replicas, token)
             outputs = replicas.finish(now)
-            if parts.queue or not all([type(each) is Respond for each in outputs]):
+            responses = [each for each in outputs if type(each) is Respond]
+            if parts.queue or len(responses) < len(outputs):
                 parts.queue.extend(outputs)
-            elif outputs:
-                parts.effects += outputs  # nothing follows from responses
+            else:
+                parts.effects += responses  # nothing follows from them
             if parts.queue or parts.broker.has_news:
                 self._settle(now)
         except FAILURES as error:
