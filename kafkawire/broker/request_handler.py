@@ -7,8 +7,6 @@ connection with a reason; until then it is a delayed operation.
            └─ header ─▶ API and version supported? authenticated? ─▶ body ─▶ fault ─▶ handler
 """
 
-# over 300 lines: one request from bytes to its outcome, and those that wait
-
 from __future__ import annotations
 
 import logging

@@ -63,6 +63,8 @@ CAPTURE_CLASSES: Final = frozenset(
         "tables.groups.classic_members:Member",
         "tables.groups.heartbeat:HeartbeatGroups",
         "tables.groups.heartbeat:_Group",
+        "tables.groups.ownership:Handover",
+        "tables.groups.ownership:Ownership",
         "tcp.events:GapReason",
         "tcp.limits:ReassemblyLimits",
         "tcp.out_of_order:Held",

@@ -110,6 +110,11 @@ class Capture:
         return self.table("absences")
 
     @property
+    def deliveries(self) -> Table:
+        """What members of share groups acquired and acknowledged, by partition."""
+        return self.table("deliveries")
+
+    @property
     def lag(self) -> Table:
         """One row per group, partition and bucket of time with commits."""
         return self.table("lag")

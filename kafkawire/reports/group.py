@@ -12,12 +12,13 @@ from typing import Any, Final, TypeAlias
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent, Protocol
+from kafkawire.capture.tables.extraction.group_event import EventType, GroupEvent, Protocol, Tasks
 from kafkawire.protocol.error_code import ErrorCode
 
 from ..display import time_text
 from .absences import Absence, AbsenceKind, Presence, total_ns
 from .commits import Commits, LagSeries, Offsets, offsets_json
+from .deliveries import Deliveries
 from .member import Member, assigned_json
 
 MAX_ENTRIES: Final = 1000
@@ -49,6 +50,7 @@ class TimelineEvent:
     stops_consumption: bool | None
     stopped_ns: int | None
     partitions: list[tuple[Topic, list[int]]] | None
+    tasks: list[Tasks] | None
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -68,6 +70,7 @@ class TimelineEvent:
             "stops_consumption": self.stops_consumption,
             "stopped_ns": self.stopped_ns,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
+            "tasks": None if self.tasks is None else [each._asdict() for each in self.tasks],
         }
 
 
@@ -254,6 +257,17 @@ class GroupHistory:
         """Total lag of all partitions, each at its last commit."""
         return self.committed.lag
 
+    @property
+    def deliveries(self) -> Deliveries | None:
+        """What the members of a share group acquired and acknowledged; None for none."""
+        members = [each.deliveries.total for each in self.members.values() if each.deliveries]
+        if not members:
+            return None
+        total = Deliveries()
+        for each in members:
+            total += each
+        return total
+
     def json(self) -> dict[str, Any]:
         """Return the JSON form of the summary."""
         return {
@@ -271,6 +285,7 @@ class GroupHistory:
             "commits": self.commits,
             "lag": self.lag,
             "offsets": offsets_json(self.committed),
+            "deliveries": None if self.deliveries is None else self.deliveries.json(),
             "errors": {ErrorCode.name_of(code): n for code, n in self.failures.most_common()},
         }
 

@@ -24,6 +24,7 @@ from kafkawire.capture.tables.extraction.group_event import (
     REBALANCE_ENDED,
     REBALANCE_STARTED,
     GroupEvent,
+    Protocol,
 )
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
 from kafkawire.capture.tables.group_events import CAUSES
@@ -35,10 +36,12 @@ from .absences import LEAVING, Absence, AbsenceKind
 from .client import Software, software_of
 from .clients import host
 from .commits import Commits, Partition
-from .group import GroupHistory, Rebalance, TimelineEvent
+from .deliveries import APIS as DELIVERIES
+from .group import GroupHistory, Rebalance
 from .member import Member
 from .reading import Collector, Reading
 from .silences import ClientKey, Silence, Silences
+from .timeline_events import NOT_OF_MEMBERS, timeline_event
 from .watermarks import Watermarks
 
 HEARTBEATS: Final[dict[int, str]] = {
@@ -48,9 +51,6 @@ HEARTBEATS: Final[dict[int, str]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: "member_epoch",
 }
 """Requests that members send periodically -> field of their generation or epoch."""
-
-NOT_OF_MEMBERS: Final = frozenset({FAILED, REBALANCE_STARTED})
-"""Events about a client that is not a member, or not yet."""
 
 API_VERSIONS: Final = ApiKey.API_VERSIONS
 REBALANCING: Final = [ErrorCode.REBALANCE_IN_PROGRESS]
@@ -73,10 +73,11 @@ class Groups(Collector):
     watermarks, silences: collectors that handle everything before this one.
     """
 
-    apis = frozenset({*GROUP_APIS, *HEARTBEATS, ApiKey.API_VERSIONS})
+    apis = frozenset({*GROUP_APIS, *HEARTBEATS, *DELIVERIES, ApiKey.API_VERSIONS})
     entities = frozenset({ERROR_CODES})
 
     def __init__(self, reading: Reading, watermarks: Watermarks, silences: Silences) -> None:
+        self._names = reading.context.names
         self._events = GroupEvents(reading.context)
         self._watermarks = watermarks
         self._software: dict[int, Software] = {}  # of open connections
@@ -119,6 +120,9 @@ class Groups(Collector):
         api_key = exchange.main_row.api_key
         if api_key == API_VERSIONS:
             return
+        if api_key in DELIVERIES:
+            self._deliver(exchange)
+            return
         codes = entities.error_codes
         if api_key in HEARTBEATS and (not codes or list(codes) == REBALANCING):
             self._heartbeat(exchange, HEARTBEATS[api_key])
@@ -156,6 +160,15 @@ class Groups(Collector):
         member.in_generation(getattr(response.message, generation, None))
         self._history(message.group_id).presence.seen(message.member_id)
 
+    def _deliver(self, exchange: Exchange) -> None:
+        """Count what a member of a share group acquired and acknowledged."""
+        message: Any = exchange.request and exchange.request.message
+        if message is not None and message.group_id and message.member_id:
+            history = self._history(message.group_id)
+            history.protocol = history.protocol or Protocol.SHARE
+            member = self._member(history, message.member_id, exchange)
+            member.deliveries.add(exchange, self._names)
+
     # -- events
 
     def _add_event(self, one: GroupEvent) -> None:
@@ -181,7 +194,7 @@ class Groups(Collector):
         absence = history.presence.handle(one)
         if absence is not None:
             history.add_absence(absence)
-        entry = _timeline_event(one, history)
+        entry = timeline_event(one, history)
         if one.type is REBALANCE_STARTED:
             history.rebalances[-1].entry = entry
         history.add(entry)
@@ -209,7 +222,7 @@ class Groups(Collector):
             if member.joined_ns is None:
                 member.joined_ns = one.row.time_ns
         elif one.type is ASSIGNED:
-            member.partitions = one.partitions
+            member.partitions, member.tasks = one.partitions, one.tasks
 
     def _add_commit(self, history: GroupHistory, one: GroupEvent) -> None:
         client_id = one.exchange.main_row.client_id
@@ -251,35 +264,3 @@ class Groups(Collector):
         if member.software is None:
             member.software = self._software.get(exchange.connection)
         return member
-
-
-def _client_of(one: GroupEvent, member: Member | None) -> str | None:
-    """Return the client id of an event, if it is about one client."""
-    if member is not None:
-        return member.client_id
-    return one.client_id if one.type in NOT_OF_MEMBERS else None
-
-
-def _failure(one: GroupEvent) -> str:
-    return f"{one.exchange.main_row.api_name} failed with {ErrorCode.name_of(one.error_code or 0)}"
-
-
-def _timeline_event(one: GroupEvent, history: GroupHistory) -> TimelineEvent:
-    member = history.members.get(one.member_id or "")
-    ended = one.type is REBALANCE_ENDED
-    return TimelineEvent(
-        one.row.time_ns,
-        one.type,
-        one.member_id,
-        one.group_instance_id,
-        _client_of(one, member),
-        one.generation,
-        one.members,
-        one.assignor,
-        one.reason or (_failure(one) if one.type is FAILED else None),
-        one.error_code or None,
-        one.duration_ns,
-        history.rebalances[-1].stops_consumption if ended and history.rebalances else None,
-        history.rebalances[-1].stopped_ns if ended and history.rebalances else None,
-        one.partitions,
-    )

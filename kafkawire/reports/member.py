@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.extraction.group_event import EventType
+from kafkawire.capture.tables.extraction.group_event import EventType, Tasks
 
 from ..display import time_text
 from .client import Software
+from .deliveries import MemberDeliveries
 from .silences import ClientKey
 
 
@@ -30,6 +31,8 @@ class Member:
         self.reason: str | None = None
         self.commits = 0
         self.partitions: list[tuple[Topic, list[int]]] | None = None
+        self.tasks: list[Tasks] | None = None
+        self.deliveries = MemberDeliveries()
 
     @property
     def client(self) -> ClientKey:
@@ -60,6 +63,8 @@ class Member:
             "reason": self.reason,
             "commits": self.commits,
             "partitions": None if self.partitions is None else assigned_json(self.partitions),
+            "tasks": None if self.tasks is None else [each._asdict() for each in self.tasks],
+            "deliveries": self.deliveries.total.json() if self.deliveries else None,
         }
 
 

@@ -155,7 +155,7 @@ STATE_VERSION: a watch then refuses older states instead of misreading them.
 
 
 def test_another_layout_needs_another_version() -> None:
-    assert STATE_VERSION == 10
+    assert STATE_VERSION == 11
     found = {
         f"{cls.__module__}.{cls.__name__}".removeprefix("kafkawire.capture."): " ".join(
             sorted(attributes(cls(*made)))

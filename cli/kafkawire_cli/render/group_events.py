@@ -68,6 +68,8 @@ EVENT_TEXTS: Final = {
     EventType.LEFT: "leaves",
     EventType.REMOVED: "is removed",
     EventType.ASSIGNED: "is assigned",
+    EventType.REVOKED: "is told to release",
+    EventType.RELEASED: "releases",
     EventType.FAILED: "gets an error",
 }
 ABSENCE_TEXTS: Final = {
@@ -75,6 +77,8 @@ ABSENCE_TEXTS: Final = {
     AbsenceKind.OUT_OF_GROUP: "is out of the group",
     AbsenceKind.NO_MEMBERS: "no members",
 }
+OWNERSHIP: Final = frozenset({EventType.ASSIGNED, EventType.REVOKED, EventType.RELEASED})
+"""Events shown with partitions or tasks."""
 WITH_STATE: Final = frozenset({EventType.JOINED, EventType.REBALANCE_ENDED})
 """Events shown with generation and number of members."""
 
@@ -87,10 +91,10 @@ def event_text(entry: Entry, generation: str) -> str:
         span = f"for {duration_text(entry.duration_ns)}, until {clock(entry.until_ns)}"
         return f"{ABSENCE_TEXTS[entry.kind]} {span}"
     text = EVENT_TEXTS[entry.event]
+    if entry.event in OWNERSHIP:
+        text += f" {owned_text(entry)}"
     if entry.duration_ns is not None:
         text += f" after {duration_text(entry.duration_ns)}"
-    if entry.event is EventType.ASSIGNED:
-        text += f" {assigned_text(entry.partitions)}"
     if entry.event in WITH_STATE:
         text += _generation_text(entry, generation)
     if entry.stops_consumption is not None:
@@ -119,6 +123,17 @@ def _commits_text(entry: Commits) -> str:
         if entry.max_lag is not None and entry.max_lag > entry.lag:
             text += f" (maximum {entry.max_lag:,})"
     return text
+
+
+def owned_text(entry: TimelineEvent) -> str:
+    """Format the partitions or the tasks of an event."""
+    if entry.tasks is None:
+        return assigned_text(entry.partitions)
+    texts = (
+        f"{each.type} tasks {each.subtopology_id}_{ranges_text(each.partitions)}"
+        for each in entry.tasks
+    )
+    return list_text(texts) or "nothing"
 
 
 def assigned_text(partitions: list[tuple[Topic, list[int]]] | None) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from kafkawire.capture.tables.extraction.group_event import Protocol
 from kafkawire.display import plural, time_text
 from kafkawire.reports.absences import Absence, AbsenceKind
+from kafkawire.reports.deliveries import COUNTED, Deliveries
 from kafkawire.reports.group import Entry, GroupHistory, Rebalance, TimelineEvent
 from kafkawire.reports.member import Member
 
@@ -97,6 +98,8 @@ def facts(group: GroupHistory) -> list[str]:
             else f"{group.lag:,} at the last commit of each partition"
         )
         lines.append(f"{plural(group.commits, 'commit')}, lag {lag}")
+    if group.deliveries is not None:
+        lines.append(deliveries(group.deliveries))
     return lines
 
 
@@ -134,6 +137,18 @@ def rebalances(found: list[Rebalance]) -> str:
     if longest:
         text += f", the longest {duration_text(longest)}"
     return text
+
+
+def deliveries(total: Deliveries) -> str:
+    """Summarise what a share group acquired and acknowledged."""
+    text = f"{plural(total.acquired, 'record')} acquired"
+    if total.redelivered:
+        text += f", {total.redelivered:,} not for the first time"
+        text += f" (delivery count up to {total.max_delivery_count})"
+    counts = [
+        f"{total.acknowledged[type]:,} {type}" for type in COUNTED if total.acknowledged[type]
+    ]
+    return f"{text}; acknowledged: {list_text(counts) or 'none'}"
 
 
 # -- members

@@ -47,7 +47,7 @@ may span files. Topic ids are resolved to names from anywhere in the capture, be
 message; in a stream, only to names seen so far. Every column may be null. Lists have no null
 elements.
 
-The last tables, [absences](#absences), [findings](#findings), [lag](#lag) and [load](#load), are
+The last tables, [absences](#absences), [deliveries](#deliveries), [findings](#findings), [lag](#lag) and [load](#load), are
 those of reports: one pass over the whole capture collects them, and their size grows with clients,
 groups and partitions, not with messages. They are for [`kafkawire sql`](capture.md#sql), which also
 writes them as Parquet

@@ -32,6 +32,7 @@ from .groups.heartbeat import PROTOCOLS, HeartbeatGroups
 OFFSETS: Final = list_of(
     struct_of(topic=TEXT, topic_id=TEXT, partition=INT32, offset=INT64, error_code=INT16)
 )
+TASKS: Final = list_of(struct_of(type=TEXT, subtopology_id=TEXT, partitions=list_of(INT32)))
 
 
 def _offsets(values: list[Any]) -> list[dict[str, Any]]:
@@ -60,7 +61,7 @@ COLUMNS: Final[Columns] = (
         "event",
         TEXT,
         "`joined`, `left`, `removed`, `rebalance_started`, `rebalance_ended`, `assigned`, "
-        "`committed` or `failed`.",
+        "`revoked`, `released`, `committed` or `failed`.",
     ),
     Column(
         "member_id",
@@ -77,7 +78,8 @@ COLUMNS: Final[Columns] = (
     Column(
         "reason",
         TEXT,
-        "Reason given by the member or the broker; for `rebalance_started`, the cause.",
+        "Reason given by the member or the broker; for `rebalance_started`, the cause; for "
+        "`assigned`, which members had to release partitions first.",
     ),
     Column("error_code", INT16, "Error code of the response, null for none."),
     Column("error", TEXT, "Name of the error."),
@@ -85,10 +87,20 @@ COLUMNS: Final[Columns] = (
         "duration_ns",
         INT64,
         "For `rebalance_ended`: nanoseconds since the request that caused the rebalance was sent, "
-        "or since a member noticed the rebalance if that request is not in the capture.",
+        "or since a member noticed the rebalance if that request is not in the capture; for "
+        "`released`, since the member was told to.",
     ),
     Column(
-        "partitions", TOPIC_PARTITIONS, "For `assigned`: the assigned partitions.", topic_partitions
+        "partitions",
+        TOPIC_PARTITIONS,
+        "For `assigned`, `revoked` and `released`: the partitions.",
+        topic_partitions,
+    ),
+    Column(
+        "tasks",
+        TASKS,
+        "For `assigned`, `revoked` and `released` in Streams groups: the tasks.",
+        lambda tasks: [each._asdict() for each in tasks],
     ),
     Column("offsets", OFFSETS, "For `committed`: the committed offsets.", _offsets),
 )
@@ -129,6 +141,7 @@ def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any,
             None if code is None else ErrorCode.name_of(code),
             one.duration_ns,
             one.partitions,
+            one.tasks,
             one.offsets,
         )
 

@@ -125,9 +125,7 @@ def front_options(config: ServerConfig) -> FrontOptions:
     return FrontOptions(config.passwords, config.topics)
 
 
-def identity_of(
-    options: NodeOptions, disk: FileDisk, new_uuid: Callable[[], bytes]
-) -> Identity:
+def identity_of(options: NodeOptions, disk: FileDisk, new_uuid: Callable[[], bytes]) -> Identity:
     """Return the id and the cluster of a node: those of its directory, if it was used before."""
     meta = read_meta_properties(disk)
     if meta is None:

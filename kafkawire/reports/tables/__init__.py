@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kafkawire.capture.tables.columns import Columns
 
 from ..reading import Collector, Reading
-from . import absences, findings, lag, load
+from . import absences, deliveries, findings, lag, load
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +55,11 @@ REPORT_TABLES: Final[dict[str, ReportTable]] = {
         "a group had no members.",
         absences.COLUMNS,
         absences.AbsenceTable,
+    ),
+    "deliveries": ReportTable(
+        "One row per member of a share group and partition: records acquired and acknowledged.",
+        deliveries.COLUMNS,
+        deliveries.DeliveryTable,
     ),
     "findings": ReportTable(
         "One row per finding of `kafkawire diagnose`, the most harmful first.",

@@ -183,6 +183,7 @@ def test_a_group_with_a_heartbeat_protocol(
         (4, "rebalance_ended", None, 1, 1_000_000),
         (7, "rebalance_started", "b", 2, None),
         (8, "joined", "b", 2, None),
+        *[(10, "revoked", "a", 2, None)] * (protocol == "consumer"),
         (10, "assigned", "a", 2, None),
         (10, "rebalance_ended", None, 2, 3_000_000),
         (12, "left", "b", -1, None),
@@ -539,8 +540,10 @@ def test_a_real_kip_848_group() -> None:
         ("rebalance_started", "c848-B"),
         ("joined", "c848-B"),
         ("assigned", "c848-B"),
+        ("revoked", "c848-A"),
         ("assigned", "c848-A"),
         ("committed", "c848-A"),
+        ("released", "c848-A"),
         ("rebalance_ended", "c848-A"),
         ("assigned", "c848-B"),
         ("left", "c848-B"),
@@ -549,3 +552,95 @@ def test_a_real_kip_848_group() -> None:
     ]
     assert {row["protocol"] for row in found} == {"consumer"}
     assert found[2]["partitions"][0]["topic"] == "t848"
+    (revoked,), (released,) = (
+        [row for row in found if row["event"] == name] for name in ("revoked", "released")
+    )
+    assert [each["partitions"] for each in revoked["partitions"]] == [[2]]
+    assert released["partitions"] == revoked["partitions"]
+    assert released["duration_ns"] == released["time_ns"] - revoked["time_ns"]
+    assert found[-4]["reason"] == (
+        "c848-A was told to release 1 partition of these 3.015 s earlier, and had after 0.000 s"
+    )
+
+
+def consumer(
+    scenario: Scenario, member: str, epoch: int, owned: list[int] | None, *assigned: int
+) -> None:
+    """A heartbeat of a consumer group, one second after the last message."""
+    topics = [{"topicId": ORDERS, "partitions": owned}]
+    scenario.wait(1).request(
+        "ConsumerGroupHeartbeat", 0, groupId="g", memberId=member, memberEpoch=epoch,
+        topicPartitions=None if owned is None else topics,
+    )  # fmt: skip
+    given = {"topicPartitions": [{"topicId": ORDERS, "partitions": list(assigned)}]}
+    scenario.respond(
+        "ConsumerGroupHeartbeat", 0, memberId=member, memberEpoch=max(epoch, 1), assignment=given
+    )
+
+
+def test_partitions_are_handed_over_only_once_they_are_released(tmp_path: Path) -> None:
+    scenario = Scenario()
+    consumer(scenario, "a", 0, [], 0, 1, 2)
+    consumer(scenario, "a", 1, [0, 1, 2], 0)
+    consumer(scenario, "a", 1, [0, 1], 0)  # not yet 1
+    consumer(scenario, "b", 0, [], 2)
+    consumer(scenario, "a", 1, None, 0)  # nothing has changed
+    consumer(scenario, "a", 1, [0], 0)
+    consumer(scenario, "b", 1, [2], 1, 2)
+    found = [row for row in events(scenario.save(tmp_path / "g.pcap")) if row["partitions"]]
+    assert [
+        (row["event"], row["member_id"], row["partitions"][0]["partitions"])
+        for row in found
+        if row["event"] != "assigned"
+    ] == [("revoked", "a", [1, 2]), ("released", "a", [2]), ("released", "a", [1])]
+    waits = [row["reason"] for row in found if row["reason"]]
+    assert len(waits) == 2, "b waited for a twice"
+    assert all(text.startswith("tester was told to release 1 partition") for text in waits)
+    seconds = [row["duration_ns"] // 10**9 for row in found if row["event"] == "released"]
+    assert seconds == [1, 4]
+
+
+def test_a_member_that_was_removed_has_nothing_to_release(tmp_path: Path) -> None:
+    scenario = Scenario()
+    consumer(scenario, "a", 0, [], 0, 1)
+    consumer(scenario, "a", 1, [0, 1], 0)
+    scenario.request("ConsumerGroupHeartbeat", 0, groupId="g", memberId="a", memberEpoch=1)
+    scenario.respond("ConsumerGroupHeartbeat", 0, errorCode=UNKNOWN_MEMBER)
+    consumer(scenario, "a", 0, [], 0)
+    found = events(scenario.save(tmp_path / "g.pcap"))
+    assert [row["event"] for row in found if row["event"] in ("revoked", "released")] == ["revoked"]
+
+
+def test_tasks_of_streams_groups(tmp_path: Path) -> None:
+    scenario = Scenario()
+
+    def beat(member: str, epoch: int, owned: list[int], active: list[int], *standby: int) -> None:
+        scenario.request(
+            "StreamsGroupHeartbeat", 0, groupId="g", memberId=member, memberEpoch=epoch,
+            activeTasks=[{"subtopologyId": "0", "partitions": owned}],
+        )  # fmt: skip
+        scenario.respond(
+            "StreamsGroupHeartbeat", 0, memberId=member, memberEpoch=max(epoch, 1),
+            activeTasks=[{"subtopologyId": "0", "partitions": active}],
+            standbyTasks=[{"subtopologyId": "1", "partitions": list(standby)}], warmupTasks=[],
+        )  # fmt: skip
+
+    beat("a", 0, [], [0, 1], 4)
+    beat("a", 1, [0, 1], [0])
+    beat("a", 1, [0], [0], 5)
+    beat("b", 0, [], [1], 0)
+    found = [row for row in events(scenario.save(tmp_path / "streams.pcap")) if row["tasks"]]
+
+    def tasks(type: str, subtopology: str, *partitions: int) -> dict[str, Any]:
+        return {"type": type, "subtopology_id": subtopology, "partitions": list(partitions)}
+
+    nothing = tasks("standby", "1")
+    assert columns(found, "event", "member_id", "tasks") == [
+        ("assigned", "a", [tasks("active", "0", 0, 1), tasks("standby", "1", 4)]),
+        ("revoked", "a", [tasks("active", "0", 1)]),
+        ("assigned", "a", [tasks("active", "0", 0), nothing]),
+        ("released", "a", [tasks("active", "0", 1)]),
+        ("assigned", "a", [tasks("active", "0", 0), tasks("standby", "1", 5)]),
+        ("assigned", "b", [tasks("active", "0", 1), tasks("standby", "1", 0)]),
+    ]
+    assert "release 1 task of these" in found[-1]["reason"]

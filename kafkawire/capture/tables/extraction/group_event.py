@@ -29,7 +29,11 @@ class EventType(StrEnum):
     REBALANCE_ENDED = "rebalance_ended"
     """Every member seen in the rebalance has its assignment; `duration_ns` is its duration."""
     ASSIGNED = "assigned"
-    """The member received its partitions."""
+    """The member received its partitions, or its tasks; `reason` says for what it waited."""
+    REVOKED = "revoked"
+    """The member was told to release partitions or tasks (consumer and Streams groups)."""
+    RELEASED = "released"
+    """The member has released them; `duration_ns` is the time since it was told to."""
     COMMITTED = "committed"
     """Offsets were committed."""
     FAILED = "failed"
@@ -64,13 +68,21 @@ REMOVED: Final = frozenset(
 """Error codes that mean that the broker does not know the member."""
 
 
+class Tasks(NamedTuple):
+    """Tasks of a member of a Streams group. type: `active`, `standby` or `warmup`."""
+
+    type: str
+    subtopology_id: str
+    partitions: list[int]
+
+
 class GroupEvent(NamedTuple):
     """One row of the `group_events` table, without its connection.
 
     row: the message that shows it; for the start of a rebalance, the request that caused it, if
     that is in the capture. client_id: of the member. generation: of classic groups; for other
     protocols, the member epoch. offsets: (topic, partition, offset, error code). noticed_ns: for
-    the start of a rebalance, when a member first learned of it.
+    the start of a rebalance, when a member first learned of it. tasks: of Streams groups.
     """
 
     exchange: Exchange
@@ -87,6 +99,7 @@ class GroupEvent(NamedTuple):
     error_code: int | None = None
     duration_ns: int | None = None
     partitions: list[tuple[Topic, list[int]]] | None = None
+    tasks: list[Tasks] | None = None
     offsets: list[tuple[Topic, int, int, int]] | None = None
     client_id: str | None = None
     noticed_ns: int | None = None

@@ -2,8 +2,8 @@
 
 These are consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups.
 
-Law: the member epoch shows the state: 0 joins, a negative epoch leaves, and the broker raises the
-epoch when the group changes. A rebalance is noticed by the first raised epoch and ends when every
+The member epoch shows the state: 0 joins, a negative epoch leaves, and the broker raises the epoch
+when the group changes. A rebalance is noticed by the first raised epoch and ends when every
 known member has that epoch; members continue to consume the partitions they keep. It starts with
 the request that made the broker raise the epoch: of a member that joins, leaves or changes its
 subscription (see `causes`).
@@ -12,16 +12,25 @@ subscription (see `causes`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ....display import plural
 from ....messages.api_key import ApiKey
 from ...exchanges.exchanges import Exchange
-from ...exchanges.topic_ids import Topic
 from ...rows import Located
 from ..context import Context
-from ..extraction.group_event import EventType, GroupEvent, Protocol, error_event, or_none
+from ..extraction.group_event import (
+    REMOVED,
+    EventType,
+    GroupEvent,
+    Protocol,
+    Tasks,
+    error_event,
+    or_none,
+)
 from .causes import Causes, cause_of, started, started_unseen
+from .ownership import UNITS, Handover, Kind, Ownership, Unit, grouped, owned_in
 
 PROTOCOLS: Final[dict[int, Protocol]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Protocol.CONSUMER,
@@ -44,6 +53,7 @@ class _Group:
         self.members: dict[str, int] = {}
         self.started: int | None = None
         self.causes = Causes()
+        self.ownership = Ownership()
         self._at: Counter[int] = Counter()  # members by epoch
 
     def at(self, member_id: str, epoch: int | None) -> None:
@@ -106,10 +116,13 @@ class HeartbeatGroups:
         )
         if reply.error_code:
             group.causes.rejected(exchange)
+            if reply.error_code in REMOVED:
+                group.ownership.leave(event.member_id or "")
             yield error_event(event._replace(generation=message.member_epoch), reply.error_code)
         elif message.member_epoch < 0:
             yield from self._leave(group, event, message.member_epoch)
         else:
+            yield from self._released(group, event, message)
             yield from self._heartbeat(group, event, message, reply)
 
     def _group(self, protocol: Protocol, group_id: str) -> _Group:
@@ -123,6 +136,7 @@ class HeartbeatGroups:
     def _leave(self, group: _Group, event: GroupEvent, epoch: int) -> Iterator[GroupEvent]:
         group.at(event.member_id or "", None)
         group.causes.settle(event.exchange)
+        group.ownership.leave(event.member_id or "")
         reason = "static member, may rejoin" if epoch == STATIC_LEAVE else None
         yield event._replace(type=EventType.LEFT, reason=reason)
 
@@ -152,24 +166,73 @@ class HeartbeatGroups:
         group.causes.settle(event.exchange)
         if request.member_epoch == 0:
             yield event._replace(type=EventType.JOINED, members=len(group.members))
-        partitions = self._assignment(response)
-        if partitions is not None:
-            yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
+        yield from self._assigned(group, event, response)
         if group.started is not None and group.is_settled:
             duration = event.row.time_ns - group.started
             group.started = None
             yield event.rebalance_ended(len(group.members), duration)
 
-    def _assignment(self, response: Any) -> list[tuple[Topic, list[int]]] | None:
-        """Return the assignment in a response; None for none, or one of tasks (streams)."""
-        assignment = getattr(response, "assignment", None)
-        if assignment is None:
-            return None
+    def _assigned(self, group: _Group, event: GroupEvent, response: Any) -> Iterator[GroupEvent]:
+        """Yield what a member is to release, and what it is assigned."""
+        assigned = owned_in(event.protocol, response)
+        if assigned is None:
+            return
+        member, now_ns = event.member_id or "", event.row.time_ns
+        if event.protocol in UNITS:
+            revoked = group.ownership.assign(member, assigned.units, now_ns)
+            if revoked:
+                yield self._described(
+                    event._replace(type=EventType.REVOKED), grouped(revoked, UNITS[event.protocol])
+                )
+            waited = self._waited(group.ownership.handed_over(assigned.units), event)
+            event = event._replace(reason=waited)
+        yield self._described(event._replace(type=EventType.ASSIGNED), assigned.all)
+
+    def _released(self, group: _Group, event: GroupEvent, request: Any) -> Iterator[GroupEvent]:
+        """Yield what a request says that its member has released."""
+        owned = owned_in(event.protocol, request)
+        if owned is None or event.protocol not in UNITS:
+            return
+        member, sent = event.member_id or "", event.exchange.main_row
+        name = sent.client_id or member
+        released = group.ownership.confirm(member, owned.units, name, sent.time_ns)
+        if released:
+            one = event._replace(
+                row=sent, type=EventType.RELEASED, generation=request.member_epoch,
+                duration_ns=sent.time_ns - min(released.values()),
+            )  # fmt: skip
+            yield self._described(one, grouped(released, UNITS[event.protocol]))
+
+    def _waited(self, handovers: Mapping[Unit, Handover], event: GroupEvent) -> str | None:
+        """Say which members had to release first what a member is assigned, and how long ago."""
+        texts = []
+        unit = "task" if event.protocol is Protocol.STREAMS else "partition"
+        for name in sorted({each.member for each in handovers.values()}):
+            of_member = [one for one in handovers.values() if one.member == name]
+            revoked = min(each.revoked_ns for each in of_member)
+            released = max(each.released_ns for each in of_member)
+            texts.append(
+                f"{name} was told to release {plural(len(of_member), unit)} of these "
+                f"{_seconds(event.row.time_ns - revoked)} earlier, and had after "
+                f"{_seconds(released - revoked)}"
+            )
+        return "; ".join(texts) or None
+
+    def _described(self, event: GroupEvent, owned: Mapping[Kind, list[int]]) -> GroupEvent:
+        """Return an event with its partitions or tasks."""
+        if event.protocol is Protocol.STREAMS:
+            tasks = [Tasks(kind, str(of), partitions) for (kind, of), partitions in owned.items()]
+            return event._replace(tasks=tasks)
         names = self._context.names
-        return [
-            (names.topic(None, one.topic_id), list(one.partitions))
-            for one in assignment.topic_partitions
+        partitions = [
+            (names.topic(None, of if isinstance(of, bytes) else None), partitions)
+            for (_, of), partitions in owned.items()
         ]
+        return event._replace(partitions=partitions)
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns / 1e9:.3f} s"
 
 
 def _cause_of_heartbeat(request: Any) -> str | None:
