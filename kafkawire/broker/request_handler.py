@@ -10,7 +10,7 @@ connection with a reason; until then it is a delayed operation.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import GeneratorType
 from typing import Final
 
@@ -58,19 +58,19 @@ SASL_MAX_BYTES: Final = "sasl.server.max.receive.size"
 class RequestHandler:
     """Processes the requests of all connections, each on the broker that it was sent to.
 
-    broker_of: returns the broker that a connection leads to.
+    brokers: the broker that the connections of a listener lead to.
     """
 
     def __init__(
         self,
         context: Context,
         channel: RequestChannel,
-        broker_of: Callable[[Connection], Broker],
+        brokers: Mapping[str, Broker],
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
         self._context = context
         self._channel = channel
-        self._broker_of = broker_of
+        self._brokers = brokers
         self._handlers = handlers
         self._work_of: dict[int, Work[Message]] = {}
         self._waiting: dict[int, Connection] = {}
@@ -94,9 +94,10 @@ class RequestHandler:
             if auth is not None and not auth.done:
                 config = SASL_MAX_BYTES
                 most = min(most, self._context.settings.number(config))
-            frame = self._channel.connections.next_frame(connection, most, config)
+            frame = connection.next_frame(most, config)
             if frame is None:
                 return 0
+            self._channel.connections.buffered -= SIZE + len(frame)
             connection.last_active = now
             if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame)
@@ -124,7 +125,7 @@ class RequestHandler:
         if key is None:
             self._channel.send(connection, [unknown_key(header.correlation_id)])
             return
-        broker = self._broker_of(connection)
+        broker = self._brokers[connection.listener]
         versions = broker.apis.served.get(key)
         auth = connection.authentication
         if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
@@ -293,4 +294,4 @@ class RequestHandler:
         self._drop_work(connection)
         request = self._channel.forget(connection)
         if request is not None:
-            self._broker_of(connection).machines.forget(connection.id)
+            self._brokers[connection.listener].machines.forget(connection.id)

@@ -112,10 +112,11 @@ class BrokerServer:
             ),
             new_uuid,
         )
+        self._directories = self.logs.directories
         self._now_ms = now_ms
         self._changes: list[Output] = []
         self._reported: set[PartitionDamaged] = set()
-        for each in self.logs.directories:
+        for each in self._directories:
             each.on_roll = self._rolled
         self._load_logs()
         self._offline = self.check_directories()
@@ -153,11 +154,10 @@ class BrokerServer:
 
     def check_directories(self) -> set[str]:
         """Name the offline directories; KafkaStorageError if the broker cannot go on."""
-        directories = self.logs.directories
-        first = directories[0]
+        first = self._directories[0]
         if first.offline:
             raise KafkaStorageError(first.name, first.offline)
-        return {each.name for each in directories if each.offline}
+        return {each.name for each in self._directories if each.offline}
 
     def failures(self, now: float) -> list[Output]:
         """Take the replicas offline whose directories have failed since the last call."""
@@ -166,7 +166,7 @@ class BrokerServer:
             return []
         failed = [
             each
-            for each in self.logs.directories
+            for each in self._directories
             if each.name in offline and each.name not in self._offline
         ]
         self._offline = offline
@@ -321,7 +321,7 @@ class BrokerServer:
         """Whether `failures` or `changes` has something to return."""
         if self._changes or self.lifecycle.state is not self._state:
             return True
-        for each in self.logs.directories:
+        for each in self._directories:
             if each.disk.offline is not None and each.name not in self._offline:
                 return True
         return False

@@ -98,11 +98,12 @@ class Node:
         try:
             result = operation(replicas, token)
             outputs = replicas.finish(now)
-            responses = [each for each in outputs if type(each) is Respond]
-            if parts.queue or len(responses) < len(outputs):
-                parts.queue.extend(outputs)
-            else:
-                parts.effects += responses  # nothing follows from them
+            if outputs:
+                responses = [each for each in outputs if isinstance(each, Respond)]
+                if not parts.queue and len(responses) == len(outputs):
+                    parts.effects += responses  # nothing follows from them
+                else:
+                    parts.queue.extend(outputs)
             if parts.queue or parts.broker.has_news:
                 self._settle(now)
         except FAILURES as error:

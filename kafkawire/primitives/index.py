@@ -86,6 +86,7 @@ class MessageIndex:
             (info.type, info.api_key): info for info in messages if info.api_key is not None
         }
         self._classes: dict[str, Any] = {}
+        self._requests: dict[int, Any] = {}
 
     def __iter__(self) -> Iterator[MessageInfo]:
         return iter(self._by_name.values())
@@ -119,6 +120,15 @@ class MessageIndex:
     def request(self, api_key: int) -> MessageInfo | None:
         """Find the request of an API."""
         return self._by_key.get(("request", api_key))
+
+    def request_class(self, api_key: int) -> Any:
+        """Import the class of the request of an API; None if there is none."""
+        found = self._requests.get(api_key)
+        if found is None:
+            info = self.request(api_key)
+            if info is not None:
+                found = self._requests[api_key] = self.load(info.name)
+        return found
 
     def response(self, api_key: int) -> MessageInfo | None:
         """Find the response of an API."""

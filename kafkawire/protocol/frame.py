@@ -171,10 +171,10 @@ def decode_request_body(
     package: Package = KAFKA,
 ) -> Message:
     """Decode the body of a request that begins at `start` and fills the rest of `data`."""
-    info = package.index.request(api_key)
-    if info is None:
+    kind = package.index.request_class(api_key)
+    if kind is None:
         raise UnknownApiKey(f"unknown API key {api_key}")
-    return _decode(package.index.load(info.name), version, data, start, lenient, limits)
+    return _decode(kind, version, data, start, lenient, limits)
 
 
 def decode_response_body(
@@ -321,6 +321,6 @@ def encode_frame_buffers(
             else package.response_header(correlation_id=correlation_id, unknown_tags=header_tags)
         )
         head = made.encode(header_version)
-    size = len(head) + sum([len(piece) for piece in body])
+    size = len(head) + sum(map(len, body))
     body[0] = size.to_bytes(SIZE, "big") + head + body[0]
     return body

@@ -198,20 +198,17 @@ class Appends:
             self.replicas.emit(Respond(token, self._response(delayed.produce, delayed.results)))
 
     def _response(self, body: ProduceRequest, results: list[AppendResult]) -> ProduceResponse:
+        topics: list[TopicProduceResponse] = []
         remaining = iter(results)
-        return ProduceResponse(
-            responses=[
-                TopicProduceResponse(
-                    name=topic.name,
-                    topic_id=topic.topic_id,
-                    partition_responses=[
-                        self._partition(topic, each.index, next(remaining))
-                        for each in topic.partition_data
-                    ],
-                )
-                for topic in body.topic_data
-            ]
-        )
+        for topic in body.topic_data:
+            partitions: list[PartitionProduceResponse] = []
+            for each in topic.partition_data:
+                partitions.append(self._partition(topic, each.index, next(remaining)))
+            response = TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=partitions
+            )
+            topics.append(response)
+        return ProduceResponse(responses=topics)
 
     def _partition(
         self, topic: TopicProduceData, index: int, result: AppendResult

@@ -169,7 +169,12 @@ class Fetches:
         for target in fetch.targets:
             partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
-            is_urgent |= self._is_urgent(partition, fetch.params, data)
+            if data.error_code or data.diverging_epoch.epoch >= 0:
+                is_urgent = True
+            elif data.preferred_read_replica >= 0:
+                is_urgent = True
+            elif self.config.rack_aware and partition is not None:
+                is_urgent |= self._has_news(partition, fetch.params, data)
             name = target.topic, target.topic_id
             topic = topics.get(name)
             if topic is None:
@@ -178,13 +183,8 @@ class Fetches:
             topic.partitions.append(data)
         return FetchResponse(responses=list(topics.values())), size, is_urgent
 
-    def _is_urgent(
-        self, partition: Partition | None, params: FetchParams, data: PartitionData
-    ) -> bool:
-        if data.error_code or data.diverging_epoch.epoch >= 0 or data.preferred_read_replica >= 0:
-            return True
-        if not self.config.rack_aware or partition is None:
-            return False
+    def _has_news(self, partition: Partition, params: FetchParams, data: PartitionData) -> bool:
+        """Whether a follower does not know the high watermark yet, which consumers wait for."""
         replica = partition.followers.get(params.replica_id)
         if replica is None:
             return False
@@ -246,10 +246,12 @@ class Fetches:
         elif params.rack and (preferred := preferred_read_replica(partition, params, offset)):
             data.preferred_read_replica = preferred.broker_id
         elif not self.throttled or not self._is_throttled(partition, params, now):
-            limit = min(requested.partition_max_bytes, max(0, room))
-            data.records = log.read(offset, limit, bound(log, params.measure), first)
-            if self.throttled:
-                self._count(partition, params, len(data.records), now)
+            end = bound(log, params.measure)
+            if offset < end:
+                limit = min(requested.partition_max_bytes, max(0, room))
+                data.records = records = log.read(offset, limit, end, first)
+                if self.throttled:
+                    self._count(partition, params, len(records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:
             data.error_code = self._note_follower(partition, requested, params, now)
             if data.error_code:

@@ -92,9 +92,13 @@ class ReplicaManager:
         """Return when to call `advance`; there is always a next check of the ISRs."""
         now = self._now
         due = min(self._shrink_at, self._checkpoint_at)
-        times = [self._alter.next_deadline(now)] if self._alter.unsent else []
+        times: list[float | None] = []
         if self._has_delayed:
-            times += [each.next_deadline() for each in self._purgatories if each.waiting]
+            for purgatory in self._purgatories:
+                if purgatory.waiting:
+                    times.append(purgatory.next_deadline())
+        if self._alter.unsent:
+            times.append(self._alter.next_deadline(now))
         for fetcher in self._fetchers.values():
             times.append(fetcher.next_deadline(now))
         for time in times:
@@ -129,9 +133,11 @@ class ReplicaManager:
         if not self._has_delayed:
             replicas.unwatched += 1
         while replicas.changed and (partition := replicas.take_changed()) is not None:
-            if self._has_delayed:
+            if appends.waiting:
                 self.appends.check(partition)
+            if fetches.waiting:
                 self.fetches.check(partition, now)
+            if deletions.waiting:
                 self.deletions.check(partition)
             self._alter.submit(partition)
         proposals = self._alter.request(now) if self._alter.unsent else None

@@ -78,14 +78,14 @@ def handle(
 
 def _is_transactional(body: ProduceRequest) -> bool:
     """Whether the first batch of any partition is part of a transaction."""
-    return any(
-        len(records) > ATTRIBUTES_AT
-        and records[MAGIC_AT] >= MAGIC
-        and records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT
-        for topic in body.topic_data
-        for each in topic.partition_data
-        for records in (each.records or b"",)
-    )
+    for topic in body.topic_data:
+        for each in topic.partition_data:
+            records = each.records
+            if records is None or len(records) <= ATTRIBUTES_AT or records[MAGIC_AT] < MAGIC:
+                continue
+            if records[ATTRIBUTES_AT] & TRANSACTIONAL_BIT:
+                return True
+    return False
 
 
 def _produce(

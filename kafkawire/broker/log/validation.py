@@ -115,10 +115,7 @@ def check(
                 E.CORRUPT_MESSAGE, "incomplete record batch", content_checked=False
             )
         for batch in batches:
-            _check_size(batch, topic)
-            batch.verify()
-            _check_codec(batch.compression, version)
-            _check_header(batch, transactional)
+            _check_batch(batch, version, topic, transactional)
         batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
         content = _content(batch)
     except UnsupportedCompression as error:
@@ -127,7 +124,6 @@ def check(
         ) from None
     except (CorruptBatch, DecodeError) as error:
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
-    _check_offsets(batch, content)
     period = _period(topic, wall_ms)
     claims = [each for each in batches if each.log_append]
     stamped = bool(claims) and any(_is_stamped(each, topic, period) for each in claims)
@@ -141,28 +137,27 @@ def check(
     return ValidatedBatch(batch, latest, stamp)
 
 
-def _check_size(batch: Batch, topic: Rules) -> None:
+def _check_batch(batch: Batch, version: int, topic: Rules, transactional: bool) -> None:
+    """Check a batch as a whole: its size, checksum, codec, and what its header claims."""
     if batch.size > topic.max_message_bytes:
         raise RecordsRejected(
             E.MESSAGE_TOO_LARGE,
             f"batch of {batch.size} bytes exceeds max.message.bytes ({topic.max_message_bytes})",
             content_checked=False,
         )
-
-
-def _check_codec(codec: Compression, version: int) -> None:
-    if codec is Compression.ZSTD and version < ZSTD_FROM:
+    batch.verify()
+    if version < ZSTD_FROM and batch.compression is Compression.ZSTD:
         raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE,
             f"zstd takes Produce v{ZSTD_FROM}, this is v{version}",
             content_checked=False,
         )
+    if batch.magic == MAGIC:
+        _check_header(batch, transactional)
 
 
 def _check_header(batch: Batch, transactional: bool) -> None:
     """Check what the header of a batch claims, before its records are read."""
-    if batch.magic != MAGIC:
-        return
     if batch.base_offset != 0:
         raise RecordsRejected(E.INVALID_RECORD, f"base offset {batch.base_offset}, expected 0")
     if batch.records_count <= 0 or batch.last_offset_delta != batch.records_count - 1:
@@ -181,25 +176,26 @@ def _check_header(batch: Batch, transactional: bool) -> None:
 class Content(NamedTuple):
     """What is checked of the records of a batch. timestamps: their own; null_keys: how many."""
 
-    offsets: tuple[int, ...]
     timestamps: tuple[int, ...]
     null_keys: int
 
 
 def _content(batch: Batch) -> Content:
-    """Read the records without copying them. Raises RecordsRejected for a malformed one."""
+    """Read the records without copying them.
+
+    Raises RecordsRejected for a malformed one, and for offsets that are not consecutive.
+    """
     faults: list[WireError] = []
     columns = _as_created(batch).columns(faults)
     for fault in faults:
         if ".record[" in fault.path or isinstance(fault, InvalidLength):
             raise RecordsRejected(E.INVALID_RECORD, str(fault))
         raise fault  # corrupt compressed data, or a limit
-    numbers = f"<{columns.rows}q"
-    return Content(
-        unpack_from(numbers, columns.offset.numbers),
-        unpack_from(numbers, columns.timestamp.numbers),
-        columns.key.nulls,
-    )
+    numbers, first = f"<{columns.rows}q", batch.base_offset
+    offsets = unpack_from(numbers, columns.offset.numbers)
+    if not offsets or offsets != tuple(range(first, first + columns.rows)):
+        raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch must be consecutive")
+    return Content(unpack_from(numbers, columns.timestamp.numbers), columns.key.nulls)
 
 
 def _as_created(batch: Batch) -> Batch:
@@ -209,12 +205,6 @@ def _as_created(batch: Batch) -> Batch:
     plain = Batch(batch.data, batch.start, batch.end, check_crcs=False)
     plain.attributes &= ~LOG_APPEND_TIME_BIT
     return plain
-
-
-def _check_offsets(batch: Batch, content: Content) -> None:
-    first, count = batch.base_offset, len(content.offsets)
-    if not count or content.offsets != tuple(range(first, first + count)):
-        raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch must be consecutive")
 
 
 def _period(topic: Rules, wall_ms: int) -> range:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ..bounds import Bounds
 from ..configs import Settings
-from .connection import SIZE, Connection
+from .connection import Connection
 
 
 class Connections(Mapping[int, Connection]):
@@ -78,16 +78,6 @@ class Connections(Mapping[int, Connection]):
         """Buffer the bytes received on a connection."""
         connection.buffer += data
         self.buffered += len(data)
-
-    def next_frame(self, connection: Connection, max_bytes: int, config: str) -> bytes | None:
-        """Take a connection's next complete frame, without its size; None if it is incomplete.
-
-        config: the configuration key of `max_bytes`. Raises InvalidLength, LimitExceeded.
-        """
-        frame = connection.next_frame(max_bytes, config)
-        if frame is not None:
-            self.buffered -= SIZE + len(frame)
-        return frame
 
     def excess(self) -> tuple[Connection, str]:
         """Return the connection to close, and why, where all together exceed `most_buffered`.

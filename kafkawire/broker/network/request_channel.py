@@ -137,7 +137,8 @@ class RequestChannel:
         del self.pending[request.reply_to]
         connection = self.connections[request.connection]
         connection.busy = None
-        self.scheduler.resume(connection)
+        if connection.buffer or connection.paused:
+            self.scheduler.resume(connection)
         return connection
 
     def end(self, reply_to: int, now: float) -> None:

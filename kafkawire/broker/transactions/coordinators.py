@@ -198,12 +198,9 @@ class TransactionCoordinators:
                 self._unload(index, E.COORDINATOR_NOT_AVAILABLE, now)
                 self._load(index, found.epoch, now)
 
-    def next_deadline(self) -> float | None:
-        """Return when to call `advance`."""
-        due, markers_due = self._deadlines.next(), self._markers.queue.next_deadline()
-        if due is None or markers_due is None:
-            return markers_due if due is None else due
-        return min(due, markers_due)
+    def deadline_sources(self) -> tuple[Callable[[], float | None], ...]:
+        """Return what says when to call `advance`."""
+        return self._deadlines.next, self._markers.queue.next_deadline
 
     def advance(self, now: float) -> None:
         """Do what is due."""

@@ -115,7 +115,7 @@ class NodeFront:
         return [
             node.next_deadline,
             self.peers.next_deadline,
-            coordinators.next_deadline,
+            *coordinators.deadline_sources(),
             *of_clients,
         ]
 

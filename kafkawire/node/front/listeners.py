@@ -77,7 +77,7 @@ class Listeners:
         self._request_handler = RequestHandler(
             self.context,
             self.channel,
-            lambda connection: brokers[connection.listener],
+            brokers,
             self._handlers,
         )
 
