@@ -51,9 +51,10 @@ class ControllerConfig:
     features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
     own configuration, which broker-wide and topic values take precedence over.
     max_partitions_per_request: that one may create. max_partitions: of all topics.
-    max_records_per_request: that creating topics may write. slice: how many topics, partitions or
-    records of a request are processed before other events are. zookeeper: whether the brokers show
-    a controller in ZooKeeper, which moves the leaders of a stopping broker by ControlledShutdown.
+    max_records_per_request: that creating or deleting topics may write. slice: how many topics,
+    partitions or records of a request are processed before other events are. zookeeper: whether the
+    brokers show a controller in ZooKeeper, which moves the leaders of a stopping broker by
+    ControlledShutdown.
     """
 
     cluster_id: str

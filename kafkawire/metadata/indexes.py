@@ -55,6 +55,15 @@ class Index(Generic[K]):
             if key not in old:
                 self._found.setdefault(key, {})[at] = None
 
+    def remove(self, at: TopicIdPartition, keys: Iterable[K]) -> None:
+        """Remove a partition from all of its keys."""
+        for key in keys:
+            found = self._found.get(key)
+            if found is not None:
+                found.pop(at, None)
+                if not found:
+                    del self._found[key]
+
     def copy(self) -> Index[K]:
         made: Index[K] = Index()
         made._found = {key: dict(found) for key, found in self._found.items()}
@@ -84,17 +93,28 @@ class PartitionIndexes:
         self,
         at: TopicIdPartition,
         old: PartitionRegistration | None,
-        new: PartitionRegistration | None,
+        new: PartitionRegistration,
     ) -> None:
-        """Take in a change of a partition; None for one that did not exist, or was removed."""
-        self.count += (new is not None) - (old is not None)
-        self.replicas.update(at, old.replicas if old else (), new.replicas if new else ())
-        self.isr.update(at, old.isr if old else (), new.isr if new else ())
-        self.elr.update(at, old.elr if old else (), new.elr if new else ())
-        self.leaders.update(at, (old.leader,) if old else (), (new.leader,) if new else ())
+        """Take in a change of a partition; None for one that did not exist."""
+        self.count += old is None
+        self.replicas.update(at, old.replicas if old else (), new.replicas)
+        self.isr.update(at, old.isr if old else (), new.isr)
+        self.elr.update(at, old.elr if old else (), new.elr)
+        self.leaders.update(at, (old.leader,) if old else (), (new.leader,))
         self.directories.update(at, _directories(old), _directories(new))
         self.imbalanced.update(at, _imbalance(old), _imbalance(new))
         self.reassigning.update(at, _reassignment(at, old), _reassignment(at, new))
+
+    def remove(self, at: TopicIdPartition, old: PartitionRegistration) -> None:
+        """Take in that a partition is removed: a topic may have 10,000 of them."""
+        self.count -= 1
+        self.replicas.remove(at, old.replicas)
+        self.isr.remove(at, old.isr)
+        self.elr.remove(at, old.elr)
+        self.leaders.remove(at, (old.leader,))
+        self.directories.remove(at, old.directories)
+        self.imbalanced.remove(at, (True,))
+        self.reassigning.remove(at, (at.topic_id,))
 
     def copy(self) -> PartitionIndexes:
         made = PartitionIndexes()

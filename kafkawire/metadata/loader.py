@@ -18,6 +18,7 @@ from ..primitives import Message
 from ..protocol.log_records import LogRecord
 from .delta import MetadataDelta
 from .image import MetadataImage
+from .indexes import TopicIdPartition
 from .replay import replay
 
 
@@ -72,19 +73,23 @@ class MetadataLoader:
         return delta
 
     def load_snapshot(self, records: Iterable[Message], last_offset: int) -> MetadataDelta:
-        """Replace the image by that of a snapshot; the delta names everything in it."""
+        """Replace the image by that of a snapshot; the delta names everything in either."""
         loader = MetadataLoader()
         delta = MetadataDelta()
         for record in records:
             loader._transaction_forbidden(record, last_offset)
             replay(loader.image, record, last_offset, delta)
-        loader.image.offset = delta.offset = last_offset
-        for topic_id, topic in self.image.topics.items():
-            if topic_id not in loader.image.topics:
-                delta.deleted_topics[topic_id] = topic.name
+        image = loader.image
+        image.offset = delta.offset = last_offset
+        deleted = [each for key, each in self.image.topics.items() if key not in image.topics]
+        delta.deleted_topics = {each.topic_id: each.name for each in deleted}
+        partitions = dict.fromkeys(
+            TopicIdPartition(each.topic_id, index) for each in deleted for index in each.partitions
+        )
+        delta.partitions = partitions | delta.partitions
         delta.brokers |= dict.fromkeys(self.image.brokers)
         delta.configs |= dict.fromkeys(self.image.configs)
-        self.image, self.offset, self._transaction = loader.image, last_offset, None
+        self.image, self.offset, self._transaction = image, last_offset, None
         return delta
 
     def copy(self) -> MetadataLoader:

@@ -43,7 +43,7 @@ def topic_removed(image: MetadataImage, record: RemoveTopicRecord, delta: Metada
     topic = _topic(image, record.topic_id)
     for index, partition in topic.partitions.items():
         at = TopicIdPartition(topic.topic_id, index)
-        image.indexes.update(at, partition, None)
+        image.indexes.remove(at, partition)
         delta.partitions[at] = None
     resource = ConfigResource(ResourceType.TOPIC, topic.name)
     if image.configs.pop(resource, None) is not None:

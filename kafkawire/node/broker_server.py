@@ -71,8 +71,8 @@ Output = (
 
 
 SLICE: Final = 16
-"""Partitions whose logs are opened, or closed, before other events are handled: opening one takes
-six fsyncs.
+"""Partitions whose logs are opened, closed or deleted before other events are handled: opening one
+takes six fsyncs.
 """
 
 
@@ -83,6 +83,13 @@ class Due(NamedTuple):
     body: Message
     version: int
     timeout: float
+
+
+class Unpublished(NamedTuple):
+    """A slice of what changed. deleted: id -> name of the topics that the whole change deletes."""
+
+    delta: MetadataDelta
+    deleted: Mapping[bytes, str]
 
 
 class BrokerServer:
@@ -133,7 +140,7 @@ class BrokerServer:
         self._throttles = Throttles(config.node_id)
         self._assignments = AssignmentsManager(config.node_id, config.retry_backoff)
         self._published = False
-        self._unpublished: deque[MetadataDelta] = deque()
+        self._unpublished: deque[Unpublished] = deque()
         """What is still to be published, in slices of SLICE partitions."""
         self._slice_at: float | None = None
         """When to go on with slices of work; None if none is left."""
@@ -215,7 +222,7 @@ class BrokerServer:
 
     def _changed(self, delta: MetadataDelta, now: float) -> list[Output]:
         if self._published:
-            self._publisher.publish(self.loader.image, delta, self._now_ms())
+            self._publisher.publish(self.loader.image, delta)
             return self._publish_slices(delta, now)
         return self.maybe_publish_first(now)
 
@@ -228,7 +235,7 @@ class BrokerServer:
         self._published = True
         for stray in self._publisher.set_strays_aside(image):
             self._changes.append(LogSetAside(*stray))
-        self._publisher.publish(image, delta, self._now_ms())
+        self._publisher.publish(image, delta)
         return self._publish_slices(delta, now)
 
     def _publish_slices(self, delta: MetadataDelta, now: float) -> list[Output]:
@@ -237,18 +244,22 @@ class BrokerServer:
         A client that is faster gets NOT_LEADER_OR_FOLLOWER, and tries again.
         """
         waited = bool(self._unpublished)
-        self._unpublished.extend(slices(delta, SLICE))
+        deleted = delta.deleted_topics
+        self._unpublished.extend(Unpublished(each, deleted) for each in slices(delta, SLICE))
         return [] if waited else self._publish_next(now)
 
     def _publish_next(self, now: float) -> list[Output]:
-        outputs = self._publish(self._unpublished.popleft(), now)
+        outputs = self._publish(*self._unpublished.popleft(), now)
         self._slice_at = now if self._unpublished else None
         if not self._unpublished and self.lifecycle.state is BrokerState.STARTING:
             self.lifecycle.published(now)
         return outputs
 
-    def _publish(self, delta: MetadataDelta, now: float) -> list[Output]:
+    def _publish(
+        self, delta: MetadataDelta, deleted: Mapping[bytes, str], now: float
+    ) -> list[Output]:
         image = self.loader.image
+        self._publisher.delete_strays(image, delta.partitions, deleted, self._now_ms())
         throttled = self._throttles.publish(image, delta)
         found: list[Output] = [*self.replicas.handle(MetadataPublished(image, delta), now)]
         if throttled is not None:

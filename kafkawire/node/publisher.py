@@ -31,15 +31,36 @@ class LogPublisher:
         self._broker_id = broker_id
         self._static = static
 
-    def publish(self, image: MetadataImage, delta: MetadataDelta, now_ms: int) -> None:
-        """Take over configurations, and delete the logs that are not replicas any more."""
-        for topic in self._configured(image, delta):
-            self._logs.update_config(topic, self._config(image, topic))
+    def publish(self, image: MetadataImage, delta: MetadataDelta) -> None:
+        """Take over configurations; let checkpoints forget the logs of deleted topics, at once."""
+        topics = self._configured(image, delta)
+        self._logs.update_configs({each: self._config(image, each) for each in topics})
         deleted = set(delta.deleted_topics.values())
         if deleted:
-            strays = [each for each in self._logs.partitions if each.topic in deleted]
-            self._delete_strays(image, strays, now_ms)
-        self._delete_strays(image, self._changed(image, delta), now_ms)
+            logs = [each for each in self._logs.partitions if each.topic in deleted]
+            self._logs.retire(each for each in logs if self._is_stray(image, each))
+
+    def delete_strays(
+        self,
+        image: MetadataImage,
+        keys: Iterable[TopicIdPartition],
+        deleted: Mapping[bytes, str],
+        now_ms: int,
+    ) -> None:
+        """Delete the logs of partitions that are not replicas here any more.
+
+        deleted: id -> name of topics that are not in the image.
+        """
+        strays: list[TopicPartition] = []
+        for key in keys:
+            topic = image.topics.get(key.topic_id)
+            name = deleted.get(key.topic_id) if topic is None else topic.name
+            if name is not None:
+                partition = TopicPartition(name, key.partition)
+                if partition in self._logs and self._is_stray(image, partition):
+                    strays.append(partition)
+        if strays:
+            self._logs.delete(dict.fromkeys(strays), now_ms)
 
     def set_strays_aside(self, image: MetadataImage) -> list[Stray]:
         """Rename the logs of topics that were deleted, or moved, while this broker was down.
@@ -78,22 +99,6 @@ class LogPublisher:
             for name in LOG_CONFIGS
         }
         return LogConfig.of({name: value for name, value in values.items() if value})
-
-    def _changed(self, image: MetadataImage, delta: MetadataDelta) -> list[TopicPartition]:
-        """List the partitions of a delta that have a log here."""
-        named = (
-            TopicPartition(image.topics[key.topic_id].name, key.partition)
-            for key in delta.partitions
-            if key.topic_id in image.topics
-        )
-        return [each for each in named if each in self._logs]
-
-    def _delete_strays(
-        self, image: MetadataImage, partitions: Iterable[TopicPartition], now_ms: int
-    ) -> None:
-        strays = [each for each in dict.fromkeys(partitions) if self._is_stray(image, each)]
-        if strays:
-            self._logs.delete(strays, now_ms)
 
     def _is_stray(self, image: MetadataImage, partition: TopicPartition) -> bool:
         topic = image.topic(partition.topic)

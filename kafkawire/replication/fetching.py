@@ -169,9 +169,11 @@ class Fetches:
         for target in fetch.targets:
             partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
-            if data.error_code or data.diverging_epoch.epoch >= 0:
-                is_urgent = True
-            elif data.preferred_read_replica >= 0:
+            if (
+                data.error_code
+                or data.diverging_epoch.epoch >= 0
+                or data.preferred_read_replica >= 0
+            ):
                 is_urgent = True
             elif self.config.rack_aware and partition is not None:
                 is_urgent |= self._has_news(partition, fetch.params, data)

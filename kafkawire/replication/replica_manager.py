@@ -193,17 +193,14 @@ class ReplicaManager:
     def _apply_delta(self, image: MetadataImage, delta: MetadataDelta, now: float) -> None:
         self.broker.publish(image, delta)
         assigned: list[tuple[TopicIdPartition, PartitionRegistration]] = []
-        stopped: dict[TopicIdPartition, None] = {}
-        if delta.deleted_topics:
-            known = (*self.partitions, *self.replicas.offline)
-            stopped |= {each: None for each in known if each[0] not in image.topics}
+        stopped: list[TopicIdPartition] = []
         for key in delta.partitions:
             registration = image.partition(key)
             if registration is not None and self.broker.broker_id in registration.replicas:
                 assigned.append((key, registration))
             else:
-                stopped[key] = None
-        self._stop(list(stopped), now)
+                stopped.append(key)
+        self._stop(stopped, now)
         for key, registration in assigned:
             self._apply(key, image.topics[key.topic_id].name, registration, now)
         self._mark_affected(delta)

@@ -36,6 +36,7 @@ class OffsetCheckpoints:
 
     logs, futures: those of the directory; a partition is not in both. unloaded: what the
     checkpoints say of logs that could not be loaded. cleaned: up to where each log is compacted.
+    retired: logs that are deleted soon, which the checkpoints have forgotten.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class OffsetCheckpoints:
         self._futures = futures
         self.unloaded: dict[TopicPartition, LogCheckpoint] = {}
         self.cleaned: dict[TopicPartition, int] = {}
+        self.retired: set[TopicPartition] = set()
 
     def load(self, *, clean: bool) -> LoadedCheckpoints:
         """Read the files."""
@@ -61,7 +63,10 @@ class OffsetCheckpoints:
         )
 
     def _all(self) -> dict[TopicPartition, UnifiedLog]:
-        return {**self._futures, **self._logs}
+        return {**self._futures, **self._lasting()}
+
+    def _lasting(self) -> dict[TopicPartition, UnifiedLog]:
+        return {key: log for key, log in self._logs.items() if key not in self.retired}
 
     def write_recovery_points(self) -> None:
         """Write up to where each log is durable."""
@@ -83,7 +88,7 @@ class OffsetCheckpoints:
 
     def write_high_watermarks(self) -> None:
         """Write the high watermark of each log."""
-        watermarks = {key: log.high_watermark for key, log in self._logs.items()}
+        watermarks = {key: log.high_watermark for key, log in self._lasting().items()}
         write_offset_checkpoint(self._disk, names.HIGH_WATERMARKS, watermarks)
 
     def write_all(self) -> None:

@@ -269,6 +269,12 @@ class DirectoryLogs:
             write_partition_metadata_file(self.disk, str(key), topic_id)
             self.topic_ids[key] = topic_id
 
+    def retire(self, keys: Iterable[TopicPartition]) -> None:
+        """Let the checkpoints forget logs that are deleted soon."""
+        self.checkpoints.retired.update(keys)
+        self.checkpoints.write_all()
+        self.checkpoints.forget_cleaned(*self.checkpoints.retired)
+
     def delete(
         self, keys: Iterable[TopicPartition], new_uuid: Callable[[], bytes], now_ms: int
     ) -> None:
@@ -306,8 +312,11 @@ class DirectoryLogs:
         new_uuid: Callable[[], bytes],
         now_ms: int,
     ) -> None:
-        self.checkpoints.write_all()
-        self.checkpoints.forget_cleaned(*(key for key, _ in logs))
+        keys = {key for key, _ in logs}
+        if not keys <= self.checkpoints.retired or not keys.isdisjoint(self.checkpoints.cleaned):
+            self.checkpoints.write_all()
+            self.checkpoints.forget_cleaned(*keys)
+        self.checkpoints.retired -= keys
         for key, log in logs:
             end = f".{new_uuid().hex()}{names.DELETE_DIRECTORY}"
             renamed = str(key)[: names.LONGEST_NAME - len(end)] + end

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .config import LogConfig, LogManagerConfig
 from .directory_logs import Damaged, DirectoryLogs, Recovered, going_on
@@ -26,6 +26,9 @@ from .maintenance import Maintenance
 from .moves import Moves, valid_copies
 from .names import TopicPartition
 from .unified_log import UnifiedLog
+
+DELETED_AT_ONCE: Final = 16
+"""Files and directories that are due which `advance` deletes: the rest is due in its next call."""
 
 
 @dataclass(slots=True)
@@ -239,6 +242,16 @@ class LogManager:
         """The partitions whose logs could not be loaded."""
         return [partition for directory in self._online for partition in directory.damaged]
 
+    def retire(self, partitions: Iterable[TopicPartition]) -> None:
+        """Let the checkpoints forget logs that are deleted soon, in one or several calls."""
+        retired: dict[str, list[TopicPartition]] = {}
+        for partition in partitions:
+            retired.setdefault(self._places[partition].directory.name, []).append(partition)
+        for directory in self._online:
+            if directory.name in retired:
+                with going_on(directory):
+                    directory.retire(retired[directory.name])
+
     def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         """Take logs out of their directories at once, and delete their files later.
 
@@ -290,17 +303,20 @@ class LogManager:
             directory.checkpoints.write_start_offsets({partition: offset})
         log.delete_before(offset)
 
-    def update_config(self, topic: str, config: LogConfig | None) -> None:
-        """Change the configuration of a topic; None is the broker's default."""
-        before = self._config_of(topic)
-        if config is None:
-            self._topic_configs.pop(topic, None)
-        else:
-            self._topic_configs[topic] = config
-        if self._config_of(topic) == before:
-            return
-        for place in (each for key, each in self._places.items() if key.topic == topic):
-            place.log.config = self._config_of(topic)
+    def update_configs(self, configs: Mapping[str, LogConfig | None]) -> None:
+        """Change the configurations of topics; None is the broker's default."""
+        changed: dict[str, LogConfig] = {}
+        for topic, config in configs.items():
+            before = self._config_of(topic)
+            if config is None:
+                self._topic_configs.pop(topic, None)
+            else:
+                self._topic_configs[topic] = config
+            if self._config_of(topic) != before:
+                changed[topic] = self._config_of(topic)
+        for partition, place in self._places.items() if changed else ():
+            if partition.topic in changed:
+                place.log.config = changed[partition.topic]
 
     def _config_of(self, topic: str) -> LogConfig:
         return self._topic_configs.get(topic, self.config.topic)
@@ -348,7 +364,7 @@ class LogManager:
         for directory in self._online:
             with going_on(directory):
                 self._maintenance.run(due, directory, now_ms)
-                directory.deletions.run(now_ms)
+                directory.deletions.run(now_ms, DELETED_AT_ONCE)
 
     def close_some(self, limit: int, now_ms: int) -> bool:
         """Close up to so many logs before a shutdown; return whether all are closed.

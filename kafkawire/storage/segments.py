@@ -35,9 +35,10 @@ class PendingDeletions:
         """Delete a path at a time, unless it is deleted already."""
         heappush(self._heap, (due_ms, path))
 
-    def run(self, now_ms: int) -> None:
-        """Delete what is due."""
-        while self._heap and self._heap[0][0] <= now_ms:
+    def run(self, now_ms: int, limit: int) -> None:
+        """Delete what is due, up to so many files and directories."""
+        while limit and self._heap and self._heap[0][0] <= now_ms:
+            limit -= 1
             path = heappop(self._heap)[1]
             with suppress(FileNotFoundError):
                 if self._disk.is_directory(path):

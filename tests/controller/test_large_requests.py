@@ -1,4 +1,4 @@
-"""CreateTopics and CreatePartitions of many partitions: in slices, whole, and bounded."""
+"""Requests that create or delete many topics or partitions: in slices, whole, and bounded."""
 
 from __future__ import annotations
 
@@ -29,9 +29,13 @@ from kafkawire.messages.create_partitions_request import (
 )
 from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.end_transaction_record import EndTransactionRecord
 from kafkawire.messages.no_op_record import NoOpRecord
+from kafkawire.messages.remove_topic_record import RemoveTopicRecord
 from kafkawire.metadata import loader, replay
+from kafkawire.metadata.indexes import PartitionIndexes
 from kafkawire.metadata.versions import TRANSACTIONS
 
 from .harness import CLUSTER, Harness, codes_of
@@ -195,6 +199,109 @@ def test_partitions_are_added_in_slices_and_whole() -> None:
     assert isinstance(response, CreatePartitionsResponse)
     codes = [each.error_code for each in response.results]
     assert codes == [0, 0, E.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+# -- DeleteTopics
+
+
+def remove(*names: str) -> DeleteTopicsRequest:
+    return DeleteTopicsRequest(topics=[DeleteTopicState(name=each) for each in names])
+
+
+@contextmanager
+def removals() -> Iterator[list[int]]:
+    """Count the partitions that are removed from indexes, in the last item."""
+    counts = [0]
+    original = PartitionIndexes.remove
+
+    def counted(self: PartitionIndexes, *args: Any) -> None:
+        counts[-1] += 1
+        original(self, *args)
+
+    with patch.object(PartitionIndexes, "remove", counted):
+        yield counts
+
+
+@pytest.mark.parametrize("partitions", [0, 2 * SLICE])
+def test_many_topics_are_deleted_in_slices_and_whole(partitions: int) -> None:
+    """Both in the number of topics and in that of their partitions."""
+    harness = cluster()
+    names = [f"t{at}" for at in range(9 * SLICE)]
+    for name in names:
+        harness.exchange(create(topic(name, 1 + partitions)), CreateTopicsResponse, 7)
+    before = len(harness.log)
+    with removals() as removed, replays() as replayed:
+        number = harness.send(remove(*names), 6)
+        while number not in harness.responses:
+            assert len(sizes(harness)) == len(names)
+            removed.append(0)
+            replayed.append(0)
+            harness.advance(0.0)
+    assert not sizes(harness)
+    assert max(replayed) <= 2 * SLICE
+    assert max(removed) <= 2 * max(SLICE, 1 + partitions), "by the decision and by the commit"
+    response = harness.responses[number]
+    assert isinstance(response, DeleteTopicsResponse)
+    assert [(each.name, each.error_code) for each in response.responses] == [
+        (each, 0) for each in names
+    ]
+    written = [type(each.message) for each in harness.log[before:]]
+    assert (written[0], written[-1]) == (BeginTransactionRecord, EndTransactionRecord)
+    assert harness.controller.image == harness.controller.newest
+    assert harness.controller.image.indexes.count == 0
+
+
+def test_one_topic_is_deleted_by_one_record() -> None:
+    """As in Kafka: its partitions go by implication."""
+    harness = cluster()
+    harness.exchange(create(topic("a", 5 * SLICE)), CreateTopicsResponse, 7)
+    before = len(harness.log)
+    response = harness.exchange(remove("a"), DeleteTopicsResponse, 6)
+    assert [each.error_code for each in response.responses] == [0]
+    assert [type(each.message) for each in harness.log[before:]] == [RemoveTopicRecord]
+    assert not sizes(harness)
+
+
+@pytest.mark.parametrize("slices", range(5))
+def test_who_resigns_deletes_all_or_nothing(slices: int) -> None:
+    harness = cluster()
+    harness.exchange(create(topic("a", 15), topic("b", 20)), CreateTopicsResponse, 7)
+    number = harness.send(remove("a", "b"), 6)
+    for _ in range(slices):
+        harness.advance(0.0)
+    done = number in harness.responses
+    assert done == (slices >= 3)
+    harness.take(harness.controller.handle(Resigned(1), harness.now))
+    response = harness.responses[number]
+    assert isinstance(response, DeleteTopicsResponse)
+    expected = 0 if done else E.NOT_CONTROLLER
+    assert {each.error_code for each in response.responses} == {expected}
+    harness.take(harness.controller.handle(BecameLeader(2, len(harness.log)), harness.now))
+    assert sizes(harness) == ({} if done else {"a": 15, "b": 20})
+
+
+def test_a_topic_is_deleted_once_by_a_request() -> None:
+    harness = cluster()
+    harness.exchange(create(topic("a", 1)), CreateTopicsResponse, 7)
+    topic_id = next(iter(harness.controller.image.topics))
+    body = remove("a", "a", "b")
+    body.topics.append(DeleteTopicState(name=None, topic_id=topic_id))
+    response = harness.exchange(body, DeleteTopicsResponse, 6)
+    unknown = E.UNKNOWN_TOPIC_OR_PARTITION
+    codes = [each.error_code for each in response.responses]
+    assert codes == [0, unknown, unknown, E.UNKNOWN_TOPIC_ID]
+    assert not sizes(harness)
+
+
+def test_one_request_deletes_so_many_topics() -> None:
+    """As in Kafka, those beyond it have an error of their own."""
+    harness = cluster(max_records_per_request=2)
+    for name in "abc":
+        harness.exchange(create(topic(name, 1)), CreateTopicsResponse, 7)
+    response = harness.exchange(remove("a", "x", "b", "c"), DeleteTopicsResponse, 6)
+    codes = [each.error_code for each in response.responses]
+    assert codes == [0, E.UNKNOWN_TOPIC_OR_PARTITION, 0, E.UNKNOWN_SERVER_ERROR]
+    assert sizes(harness) == {"c": 1}
 
 
 # -- bounds

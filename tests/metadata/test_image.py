@@ -313,3 +313,14 @@ def test_records_are_written_in_the_versions_of_the_cluster() -> None:
     ):
         assert versioned(record, NEWEST).version == version
         encode_log_message(record, version)
+
+
+def test_a_snapshot_names_the_partitions_of_topics_that_it_does_not_have() -> None:
+    """Before those of a new topic with the name: their logs are deleted first."""
+    loader = MetadataLoader()
+    old = [PartitionRecord(partition_id=at, topic_id=B, replicas=[1]) for at in (0, 1)]
+    loader.apply([TopicRecord(name="b", topic_id=B), *old], 0)
+    new = PartitionRecord(partition_id=0, topic_id=A, replicas=[1])
+    delta = loader.load_snapshot([TopicRecord(name="b", topic_id=A), new], 9)
+    assert delta.deleted_topics == {B: "b"}
+    assert list(delta.partitions) == [(B, 0), (B, 1), (A, 0)]

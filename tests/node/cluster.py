@@ -138,13 +138,14 @@ class Cluster(Network):
         assert not body.topics[0].error_code, body
         self.wait(lambda: all(self.broker(each).loader.image.topic(name) for each in self.live()))
 
-    def delete(self, name: str) -> None:
-        """Delete a topic, and wait until no broker knows it."""
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=1000)
-        assert not self.exchange(self.live()[0], 6, request).responses[0].error_code
-        self.wait(
-            lambda: not any(self.broker(each).loader.image.topic(name) for each in self.live())
-        )
+    def delete(self, *names: str) -> None:
+        """Delete topics, and wait until no broker knows them."""
+        topics = [DeleteTopicState(name=each) for each in names]
+        request = DeleteTopicsRequest(topics=topics, timeout_ms=1000)
+        responses = self.exchange(self.live()[0], 6, request).responses
+        assert not any(each.error_code for each in responses)
+        images = [self.broker(each).loader for each in self.live()]
+        self.wait(lambda: not any(each.image.topic(name) for each in images for name in names))
 
     def produce(self, topic: str, *values: bytes, index: int = 0, acks: int = -1) -> Any:
         """Produce to the leader; return what it says of the partition."""

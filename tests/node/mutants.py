@@ -97,7 +97,7 @@ def _handles_outputs_last_first() -> Patch:
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "publishes before its registration": _publishes_before_its_registration,
     "keeps the logs of deleted topics": lambda: patch.object(
-        LogPublisher, "_delete_strays", _nothing
+        LogPublisher, "delete_strays", _nothing
     ),
     "keeps what was deleted while it was down": lambda: patch.object(
         LogPublisher, "set_strays_aside", lambda *_: []

@@ -11,13 +11,17 @@ from kafkawire.controller import ControllerConfig
 from kafkawire.controller import state as controller_state
 from kafkawire.metadata import loader, replay
 from kafkawire.node import Node
+from kafkawire.node.broker_server import SLICE
 from kafkawire.protocol import ErrorCode
 from kafkawire.raft import Timeouts
+from kafkawire.replication.replicas import Replicas
 from kafkawire.storage import MemoryDisk
 
 from .cluster import Cluster, combined
 
 MANY = 200
+DELETED_AFTER = 61.0
+"""Seconds: `file.delete.delay.ms`, and a bit."""
 MOST_FSYNCS = 300
 """Of one event, whatever the number of partitions: a slice opens or closes 16 logs."""
 
@@ -76,6 +80,55 @@ def test_creating_many_partitions_leaves_room_for_other_events(counted: Counted)
     cluster.create("many", MANY, 1)
     cluster.wait(lambda: hosts_all(cluster, "many", MANY))
     assert max(counted.by_event) < MOST_FSYNCS
+
+
+@pytest.mark.parametrize("topics", [1, MANY])
+def test_deleting_many_partitions_leaves_room_for_other_events(
+    topics: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No event stops all replicas, renames all logs or deletes all of their files."""
+    counts = dict.fromkeys(("remove", "rename", "delete"), 0)
+    most = dict(counts)
+    total = dict(counts)
+
+    def count(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def counted(self: Any, *arguments: Any) -> Any:
+            counts[name] += 1
+            return original(self, *arguments)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    cluster = Cluster(combined(1))
+    for topic in range(topics):
+        cluster.create(f"t{topic}", MANY // topics, 1)
+    cluster.wait(lambda: len(cluster.broker(1).replicas.partitions) == MANY)
+    run = Node._run
+
+    def counted_run(self: Node, work: Any, now: float) -> Any:
+        counts.update(dict.fromkeys(counts, 0))
+        try:
+            return run(self, work, now)
+        finally:
+            for name, number in counts.items():
+                most[name] = max(most[name], number)
+                total[name] += number
+
+    count(Replicas, "remove")
+    count(MemoryDisk, "rename")
+    count(MemoryDisk, "delete")
+    monkeypatch.setattr(Node, "_run", counted_run)
+    cluster.delete(*(f"t{topic}" for topic in range(topics)))
+    cluster.wait(lambda: not cluster.broker(1).logs.partitions)
+    cluster.run(cluster.now + DELETED_AFTER)
+    assert total["remove"] == MANY
+    assert total["rename"] >= MANY
+    assert total["delete"] >= MANY
+    assert not [each for each in cluster.processes[1].disk.list("") if each.startswith("t")]
+    assert most["remove"] <= SLICE
+    assert most["rename"] < MANY / 2, "logs, checkpoints and segments"
+    assert most["delete"] < MANY / 2
 
 
 def test_no_event_applies_all_records_of_a_large_topic(monkeypatch: pytest.MonkeyPatch) -> None:

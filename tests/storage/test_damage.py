@@ -107,7 +107,7 @@ def test_a_compacted_log_may_have_gaps() -> None:
     disk.delete(path_of(segments[1]))
     compacted = replace(SMALL, cleanup_policy=frozenset({"compact"}))
     logs = started({"a": disk})
-    logs.update_config(ORDERS.topic, compacted)
+    logs.update_configs({ORDERS.topic: compacted})
     assert logs.get_or_create(ORDERS, TIME, IDS[ORDERS]).log_end_offset > segments[2]
     disk, segments, _ = stopped()
     disk.delete(names.CLEAN_SHUTDOWN)

@@ -6,6 +6,7 @@ import errno
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from kafkawire.storage.disks.files import FileDisk
 from kafkawire.storage.disks.memory import MemoryDisk
 from kafkawire.storage.errors import CorruptFile, KafkaStorageError, StorageError
 from kafkawire.storage.formats import read_offset_checkpoint
-from kafkawire.storage.log_manager import LogManager
+from kafkawire.storage.log_manager import LogManager, Place
 from kafkawire.storage.names import TopicPartition, partition_of
 
 from .logs import ORDERS, SMALL, TIME, content, filled
@@ -202,6 +203,86 @@ def test_what_was_being_deleted_is_deleted_after_a_restart() -> None:
     assert not any(map(disk.is_directory, disk.list("")))
 
 
+def test_checkpoints_forget_logs_before_they_are_deleted_one_by_one() -> None:
+    """Once for all: also the periodic ones, and whether or not the logs are used until then."""
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    every = partitions(40)
+    for each in every:
+        filled(logs.get_or_create(each, TIME), 10).flush(TIME)
+    retired, lasting = every[1:], {every[0]}
+    logs.retire(retired)
+    for path in (names.RECOVERY_POINTS, names.HIGH_WATERMARKS):
+        assert read_offset_checkpoint(disk, path).keys() == lasting
+    written: list[str] = []
+
+    def fault(_operation: str, path: str) -> float:
+        written.append(path)
+        return 0.0
+
+    disk.fault = fault
+    for each in retired:
+        assert content(filled(logs.get_or_create(each, TIME), 5))
+        logs.delete([each], TIME)
+    checkpoints = (names.RECOVERY_POINTS, names.LOG_START_OFFSETS, names.HIGH_WATERMARKS)
+    assert not [each for each in written if each.startswith(checkpoints)]
+    disk.fault = None
+    logs.get_or_create(every[1], TIME)
+    logs.advance(TIME + MINUTE)
+    for path in (names.RECOVERY_POINTS, names.HIGH_WATERMARKS):
+        assert read_offset_checkpoint(disk, path).keys() == {*lasting, every[1]}
+
+
+def test_retired_logs_are_in_no_checkpoint_that_is_written_later() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    for each in partitions(2):
+        logs.get_or_create(each, TIME)
+    logs.retire(partitions(1))
+    logs.advance(TIME + MINUTE)
+    for path in (names.RECOVERY_POINTS, names.HIGH_WATERMARKS):
+        assert list(read_offset_checkpoint(disk, path)) == partitions(2)[1:]
+
+
+def test_files_of_deleted_logs_are_deleted_a_few_at_a_time() -> None:
+    disk = MemoryDisk()
+    logs = started({"a": disk})
+    for each in partitions(50):
+        logs.get_or_create(each, TIME)
+    logs.delete(partitions(50), TIME)
+    due = TIME + SMALL.file_delete_delay_ms
+    logs.advance(due - 1)
+    left = 50
+    while left:
+        assert logs.next_deadline() == due
+        before = left
+        logs.advance(due)
+        left = sum(map(disk.is_directory, disk.list("")))
+        assert before - 20 < left < before
+    assert (logs.next_deadline() or 0) > due
+
+
+def test_configs_of_many_topics_change_in_one_pass() -> None:
+    logs = started({"a": MemoryDisk()})
+    topics = [f"t{number}" for number in range(30)]
+    for each in topics:
+        logs.get_or_create(TopicPartition(each, 0), TIME)
+    passes = 0
+
+    class Counted(dict[TopicPartition, Place]):
+        def items(self) -> Any:
+            nonlocal passes
+            passes += 1
+            return super().items()
+
+    logs._places = Counted(logs._places)
+    changed = replace(SMALL, retention_bytes=1)
+    logs.update_configs(dict.fromkeys(topics[1:], changed))
+    assert passes == 1
+    configs = [logs.place(TopicPartition(each, 0)).log.config for each in topics]
+    assert configs == [SMALL, *[changed] * 29]
+
+
 def test_a_new_log_is_not_taken_for_the_deleted_one() -> None:
     disk = MemoryDisk()
     logs = started({"a": disk})
@@ -248,7 +329,7 @@ def test_retention_and_configs_at_run_time() -> None:
     later = TIME + 5 * MINUTE
     logs.advance(later)
     assert len(log.segments) == segments
-    logs.update_config("orders", replace(SMALL, retention_bytes=2000))
+    logs.update_configs({"orders": replace(SMALL, retention_bytes=2000)})
     log.update_high_watermark(20)
     logs.advance(later := later + 5 * MINUTE)
     assert 0 < log.log_start_offset <= 20  # what is not replicated stays
@@ -258,12 +339,12 @@ def test_retention_and_configs_at_run_time() -> None:
     assert log.log_start_offset == log.segments.first.base_offset > 20
     deleted = [name for name in disk.list("orders-0") if name.endswith(".deleted")]
     assert deleted
-    logs.update_config("orders", replace(SMALL, retention_ms=MINUTE))
+    logs.update_configs({"orders": replace(SMALL, retention_ms=MINUTE)})
     logs.advance(later := later + 5 * MINUTE)
     assert (log.log_start_offset, log.log_end_offset, log.size) == (90, 90, 0)
     logs.advance(later + MINUTE)
     assert not any(name.endswith(".deleted") for name in disk.list("orders-0"))
-    logs.update_config("orders", None)
+    logs.update_configs({"orders": None})
     assert log.config == SMALL
 
 

@@ -5,7 +5,8 @@ Law: partitions are numbered without gaps; a topic is deleted with its partition
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
+from itertools import repeat
 
 from ...messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from ...messages.create_partitions_response import (
@@ -111,28 +112,51 @@ def _new_partitions(
 
 def delete_topics(
     state: ControllerState, body: DeleteTopicsRequest, version: int, _now: float
-) -> DeleteTopicsResponse:
-    """Delete each topic, by name or by id."""
+) -> Generator[None, None, DeleteTopicsResponse]:
+    """Delete each topic, by name or by id: all that exist, at once.
+
+    A record removes a topic with its partitions, each of which counts in a slice.
+    """
     if version >= TOPICS_FROM:
         wanted = [(each.name, each.topic_id) for each in body.topics]
     else:
         wanted = [(name, ZERO_UUID) for name in body.topic_names]
-    return DeleteTopicsResponse(responses=[_delete(state, *each) for each in wanted])
+    results: list[DeletableTopicResult] = []
+    deleted: dict[bytes, TopicImage] = {}
+    for name, topic_id in wanted:
+        try:
+            topic = _existing(state, name, topic_id, deleted)
+            deleted[topic.topic_id] = topic
+            results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
+        except Refused as refused:
+            results.append(
+                DeletableTopicResult(
+                    name=name,
+                    topic_id=topic_id,
+                    error_code=refused.error,
+                    error_message=refused.message,
+                )
+            )
+        yield
+    partitions = [len(each.partitions) for each in deleted.values()]
+    count = len(deleted) + sum(partitions) if len(deleted) > 1 else 1  # one is not divided
+    records = (RemoveTopicRecord(topic_id=each) for each in deleted)
+    writing = state.write_together("DeleteTopics", records, count)
+    for _, removed in zip(writing, partitions, strict=True):
+        yield from repeat(None, 1 + removed)
+    return DeleteTopicsResponse(responses=results)
 
 
-def _delete(state: ControllerState, name: str | None, topic_id: bytes) -> DeletableTopicResult:
+def _existing(
+    state: ControllerState, name: str | None, topic_id: bytes, deleted: Mapping[bytes, TopicImage]
+) -> TopicImage:
+    """Find a topic that may be deleted, and is not deleted by the same request. Raises Refused."""
     if (name is None) == (topic_id == ZERO_UUID):
-        return DeletableTopicResult(
-            name=name,
-            topic_id=topic_id,
-            error_code=E.INVALID_REQUEST,
-            error_message="Either the name or the id of a topic is needed.",
-        )
+        raise Refused(E.INVALID_REQUEST, "Either the name or the id of a topic is needed.")
     topic = state.image.topics.get(topic_id) if name is None else state.image.topic(name)
-    if topic is None:
+    if topic is None or topic.topic_id in deleted:
         error = E.UNKNOWN_TOPIC_ID if name is None else E.UNKNOWN_TOPIC_OR_PARTITION
-        return DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=error, error_message=error.name
-        )
-    state.write(RemoveTopicRecord(topic_id=topic.topic_id))
-    return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        raise Refused(error)
+    if len(deleted) == state.config.max_records_per_request:  # as in Kafka, not POLICY_VIOLATION
+        raise Refused(E.UNKNOWN_SERVER_ERROR)
+    return topic
