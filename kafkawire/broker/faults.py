@@ -37,10 +37,13 @@ class Action(StrEnum):
     """Close; `carried_out` says whether the request was carried out first."""
 
 
-DEFAULT_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR
-DEFAULT_DELAY: Final = 1.0
 UNSET: Final[Any] = None
 """The value of a field that has a default where the action uses it."""
+DEFAULTS: Final[Mapping[str, object]] = {
+    "error": ErrorCode.UNKNOWN_SERVER_ERROR,
+    "delay": 1.0,
+}
+"""Field -> its value where it is not set."""
 OF_ACTION: Final[Mapping[str, Action]] = {
     "error": Action.ERROR,
     "delay": Action.DELAY,
@@ -63,6 +66,7 @@ class Fault:
     is carried out first.
     seen, hit: how many requests matched, and how many of them failed. failure: what the predicate
     raised first; it did not match then.
+    A copy of `dataclasses.replace` counts anew; what was not set has the default again.
     """
 
     match: ApiKey | int | str | Callable[[Request], bool] | None = None
@@ -74,6 +78,8 @@ class Fault:
     keep: int | None = None
     at: int | None = None
     carried_out: bool = False
+    _unset: frozenset[str] = field(default=frozenset(), repr=False, compare=False, kw_only=True)
+    """Fields with their defaults, which `dataclasses.replace` passes on as if they were set."""
     seen: int = field(default=0, init=False)
     failure: Exception | None = field(default=None, init=False, compare=False)
     _hit: int = field(default=0, init=False)
@@ -107,13 +113,19 @@ class Fault:
         """
         self.match = _match(self.match)
         self.action = _action(self.action)
+        for name in self._unset:
+            if getattr(self, name) == DEFAULTS[name]:
+                setattr(self, name, UNSET)
+        self._unset = frozenset(name for name in DEFAULTS if getattr(self, name) is UNSET)
         for name, action in OF_ACTION.items():
             value = getattr(self, name)
             if action is not self.action and value is not None and value is not False:
                 reason = f"only the action {action.value!r} uses it"
                 raise ValueError(f"{name}={value!r}: {reason}, not {self.action.value!r}")
-        self.error = DEFAULT_ERROR if self.error is UNSET else error_code(self.error)
-        self.delay = DEFAULT_DELAY if self.delay is UNSET else self.delay
+        if self.error is not UNSET:
+            self.error = error_code(self.error)
+        for name in self._unset:
+            setattr(self, name, DEFAULTS[name])
         for name in RANGES:
             value = getattr(self, name)
             if value is not None and not RANGES[name](value):

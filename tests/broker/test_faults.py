@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker import Fault
+from kafkawire.broker import Action, Fault
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
@@ -142,6 +145,45 @@ def test_apis_and_errors_may_be_numbers() -> None:
 def test_what_has_no_value_has_that_of_the_table() -> None:
     assert Fault().error is E.UNKNOWN_SERVER_ERROR
     assert Fault(action="delay").delay == 1.0
+
+
+@pytest.mark.parametrize("action", Action)
+@pytest.mark.parametrize("new_action", Action)
+def test_a_copy_has_the_defaults_of_its_action(action: Action, new_action: Action) -> None:
+    fault = Fault("Produce", nth=2, action=action)
+    assert replace(fault) == fault
+    assert replace(fault, nth=3, action=new_action) == Fault("Produce", nth=3, action=new_action)
+    assert replace(replace(fault, action=new_action), action=action) == fault
+
+
+def test_a_copy_has_what_was_set_and_counts_anew() -> None:
+    _, client, fault = with_fault(match="Metadata", error="NOT_CONTROLLER")
+    send_metadata(client)
+    assert (fault.seen, fault.hit) == (1, 1)
+    copy = replace(fault, probability=0.5)
+    assert (copy.seen, copy.hit) == (0, 0)
+    assert (copy.match, copy.error, copy.probability) == (ApiKey.METADATA, E.NOT_CONTROLLER, 0.5)
+    assert replace(Fault(action="delay", delay=2.0), nth=1).delay == 2.0
+    late = replace(Fault(action="drop"), action="delay", delay=3.0)
+    assert (late.action, late.delay) == (Action.DELAY, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "change", "reason"),
+    [
+        (Fault(error=E.NOT_CONTROLLER), {"action": "drop"}, "error=.*only the action 'error'"),
+        (Fault(action="delay", delay=1.0), {"action": "drop"}, "delay=1.0: only the action"),
+        (Fault(), {"delay": 2.0}, "delay=2.0: only the action 'delay'"),
+        (Fault(), {"nth": 0}, "from 1"),
+    ],
+)
+def test_a_copy_without_effect_is_refused(
+    fault: Fault, change: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        replace(fault, **change)
+    unset: dict[str, Any] = dict.fromkeys(("error", "delay"))
+    assert replace(fault, **unset, action="drop") == Fault(action="drop")
 
 
 def test_a_function_that_fails_matches_nothing_and_its_first_error_is_raised() -> None:
