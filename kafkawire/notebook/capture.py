@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ from ..errors import CaptureError
 from ..reports.reading import Reading
 from ..reports.tables import REPORT_TABLES, read_report_tables, report_schemas
 from ..sql import Database, Names
-from ..sql.topic_values import topic_values
+from ..sql.topic_values import TopicTable
 from ..values import ValueDecoder
 from .findings import Findings
 from .html import MAX_ROWS, table_html
@@ -155,7 +156,9 @@ class Capture:
         """
         if self.options.redact:
             raise ValueError("values are redacted")
-        table = topic_values(self.read("records"), topic, decoder)
+        with TemporaryDirectory(prefix="kafkawire-") as folder:
+            decoded = TopicTable(self.read("records"), topic, decoder, Path(folder))
+            table = decoded.reader().read_all()
         self._values[topic] = table
         if self._database is not None:
             self._database.add(topic, table)

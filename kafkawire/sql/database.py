@@ -26,6 +26,7 @@ from .failures import one_line, place_of
 from .interruption import interrupted_by_signals
 from .needs import Needs, needs_of
 from .reserved import hint, quoted
+from .topic_values import TopicTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -137,8 +138,13 @@ class Database:
                     "statement may be one"
                 )
 
-    def add(self, name: str, table: pa.Table) -> None:
-        """Add a table that is in memory; an older one of that name is replaced.
+    @property
+    def folder(self) -> Path:
+        """The private temporary folder of the tables, which is removed at the end."""
+        return Path(self._folder.name)
+
+    def add(self, name: str, table: pa.Table | TopicTable) -> None:
+        """Add a table that is in memory, or in files; an older one of that name is replaced.
 
         A table of captures with the same name stays `capture.main.NAME`.
         """

@@ -1,23 +1,28 @@
 """Decodes the records of a topic into a table, whose column `value` has the type of the values.
 
 Law: the table has every record of the topic but control records; a value that cannot be decoded is
-null, with the reason beside it. Values without a common type are JSON text.
+null, with the reason beside it. It is in files, and so are decoded values until their type is
+known: memory does not grow with the topic.
+
+    `records` --portions--> decoded --file--> with their common type --file--> batches
 """
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Final
-from uuid import UUID
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..capture.tables import TABLES
 from ..display import plural
 from ..values import DecodedValue, Subject, ValueDecoder
-from ..values.json_form import json_form
+from .value_types import UNTYPABLE, ValueTypes
 
 KEPT: Final = (
     "file",
@@ -34,85 +39,130 @@ KEPT: Final = (
 )
 """Columns of `records` that the table has, too."""
 NEEDED: Final = frozenset({*KEPT, "topic", "value", "control"})
-MAX_FIELDS: Final = 1000
-"""Different names of fields in values that have a type."""
 
-UNTYPABLE: Final = (pa.ArrowException, OverflowError, TypeError, ValueError)
-"""What Arrow raises for values without a common type."""
+PORTION_ROWS: Final = 1024
+PORTION_BYTES: Final = 1 << 20
+"""Records whose values are decoded together: so many, of so many bytes, but at least one."""
 
 
-def topic_values(batches: Iterable[pa.RecordBatch], topic: str, decoder: ValueDecoder) -> pa.Table:
-    """Make the table of a topic; batches: of the table `records`."""
-    kept: list[dict[str, Any]] = []
-    decoded: list[DecodedValue | None] = []
+class TopicTable:
+    """The records of a topic with decoded values, as files in a folder, which is its own.
+
+    batches: of the table `records`. schema: that of the table; rows: their number. errors: values
+    that are not decoded. first_error: of the first one.
+    """
+
+    def __init__(
+        self, batches: Iterable[pa.RecordBatch], topic: str, decoder: ValueDecoder, folder: Path
+    ) -> None:
+        self.rows = self.errors = 0
+        self.first_error: str | None = None
+        self._path = folder / "table"
+        self._types = types = ValueTypes()
+        with TemporaryFile(dir=folder) as file:
+            for rows in _portions(batches, topic):
+                decoded = _decoded(rows, Subject(topic), decoder)
+                self._add(decoded)
+                types.add(_values(decoded))
+                kept = rows.select(KEPT)
+                pickle.dump((kept.serialize().to_pybytes(), decoded), file)  # only the portion
+            try:
+                self.schema = self._write(file, types)
+            except UNTYPABLE:  # an integer, say, that is not exact as float64
+                types.be_text()
+                self.schema = self._write(file, types)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Open the table (Arrow's PyCapsule interface)."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Read the table."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    @property
+    def notes(self) -> list[str]:
+        """What is unexpected about the table: no records, values without a type."""
+        if not self.rows:
+            return ["no records of this topic"]
+        found = []
+        if self.errors:
+            found.append(
+                f"{self.errors:,} of {plural(self.rows, 'value')} not decoded; the first: "
+                f"{self.first_error}"
+            )
+        if self._types.is_text:
+            found.append("values have no type in common, and are JSON text: value->>'field'")
+        return found
+
+    def _add(self, decoded: list[DecodedValue | None]) -> None:
+        """Count values, and those that are not decoded."""
+        self.rows += len(decoded)
+        errors = [one.error for one in decoded if one is not None and one.error is not None]
+        self.errors += len(errors)
+        if self.first_error is None and errors:
+            self.first_error = errors[0]
+
+    def _write(self, file: IO[bytes], types: ValueTypes) -> pa.Schema:
+        """Write the table; returns its columns. Raises what is in UNTYPABLE."""
+        records = TABLES["records"].schema
+        kept = pa.schema([records.field(name) for name in KEPT])
+        added = [("value", types.type), ("error", pa.string()), ("schema_id", pa.int64())]
+        schema = pa.schema([*kept, *added])
+        file.seek(0)
+        with pa.ipc.new_stream(str(self._path), schema) as writer, suppress(EOFError):
+            while True:
+                data, decoded = pickle.load(file)
+                rows = pa.ipc.read_record_batch(pa.py_buffer(data), kept)
+                writer.write_batch(_with_values(rows, decoded, types, schema))
+        return schema
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        with pa.ipc.open_stream(str(self._path)) as reader:
+            yield from reader
+
+
+def _portions(batches: Iterable[pa.RecordBatch], topic: str) -> Iterator[pa.RecordBatch]:
+    """Return the records of a topic in portions."""
     for batch in batches:
-        for row in _records_of(batch, topic):
-            headers = [(header["key"], header["value"]) for header in row["headers"]]
-            decoded.append(decoder.decode(row["value"], Subject(topic), headers))
-            kept.append({name: row[name] for name in KEPT})
-    schema = TABLES["records"].schema
-    table = pa.Table.from_pylist(kept, schema=pa.schema([schema.field(name) for name in KEPT]))
+        wanted = pc.and_not(pc.equal(batch["topic"], topic), batch["control"])
+        rows = batch.select([*KEPT, "value"]).filter(wanted)
+        sizes = pc.fill_null(pc.binary_length(rows["value"]), 0).to_pylist()
+        start = held = 0
+        for at, size in enumerate(sizes):
+            if at > start and (at - start == PORTION_ROWS or held + size > PORTION_BYTES):
+                yield rows.slice(start, at - start)
+                start, held = at, 0
+            held += size
+        if start < len(rows):
+            yield rows.slice(start)
+
+
+def _decoded(
+    rows: pa.RecordBatch, subject: Subject, decoder: ValueDecoder
+) -> list[DecodedValue | None]:
+    """Decode the values of records."""
+    values, of_rows = rows["value"].to_pylist(), rows["headers"].to_pylist()
+    return [
+        decoder.decode(value, subject, [(one["key"], one["value"]) for one in headers])
+        for value, headers in zip(values, of_rows, strict=True)
+    ]
+
+
+def _values(decoded: list[DecodedValue | None]) -> list[object]:
+    return [None if one is None else one.value for one in decoded]
+
+
+def _with_values(
+    rows: pa.RecordBatch, decoded: list[DecodedValue | None], types: ValueTypes, schema: pa.Schema
+) -> pa.RecordBatch:
+    """Add the columns value, error and schema_id."""
     errors = [None if one is None else one.error for one in decoded]
     keys = [None if one is None else one.schema for one in decoded]
     ids = [key if isinstance(key, int) else None for key in keys]
-    table = table.append_column(
-        "value", typed([None if one is None else one.value for one in decoded])
-    )
-    table = table.append_column("error", pa.array(errors, pa.string()))
-    return table.append_column("schema_id", pa.array(ids, pa.int64()))
-
-
-def notes(table: pa.Table) -> list[str]:
-    """Say what is unexpected about the table of a topic: no records, values without a type."""
-    if not len(table):
-        return ["no records of this topic"]
-    found = []
-    errors = table.column("error").drop_null()
-    if len(errors):
-        found.append(
-            f"{len(errors):,} of {plural(len(table), 'value')} not decoded; the first: "
-            f"{errors[0].as_py()}"
-        )
-    values = table.column("value")
-    if pa.types.is_string(values.type):
-        texts = values.drop_null()
-        if len(texts) and texts[0].as_py()[:1] in ("{", "["):
-            found.append("values have no type in common, and are JSON text: value->>'field'")
-    return found
-
-
-def _records_of(batch: pa.RecordBatch, topic: str) -> Iterator[dict[str, Any]]:
-    import pyarrow.compute as pc
-
-    wanted = pc.and_not(pc.equal(batch["topic"], topic), batch["control"])
-    names = [name for name in batch.schema.names if name in NEEDED]
-    yield from batch.select(names).filter(wanted).to_pylist()
-
-
-def typed(values: list[object]) -> pa.Array:
-    """Make a column of values: of the type that they have in common, or JSON text."""
-    names: set[str] = set()
-    plain = [_plain(value, names) for value in values]
-    if len(names) <= MAX_FIELDS:
-        with suppress(*UNTYPABLE):
-            return pa.array(plain)
-    return _text(values)
-
-
-def _text(values: list[object]) -> pa.Array:
-    texts = [None if value is None else json.dumps(json_form(value)) for value in values]
-    return pa.array(texts, pa.string())
-
-
-def _plain(value: object, names: set[str]) -> object:
-    """Convert what Arrow does not infer types of; add the names of fields.
-
-    An object without fields is null: DuckDB and Parquet have no struct without fields.
-    """
-    if isinstance(value, dict):
-        names.update(map(str, value))
-        made = {name: _plain(inner, names) for name, inner in value.items()}
-        return made or None
-    if isinstance(value, list):
-        return [_plain(inner, names) for inner in value]
-    return str(value) if isinstance(value, UUID) else value
+    added = [
+        types.array(_values(decoded)),
+        pa.array(errors, pa.string()),
+        pa.array(ids, pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays([*rows.columns, *added], schema=schema)

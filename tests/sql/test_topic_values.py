@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import kafkawire
+from kafkawire.capture.tables import TABLES
 from kafkawire.messages.produce_request import (
     PartitionProduceData,
     ProduceRequest,
@@ -19,9 +22,11 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.net.server_recording import Recording
 from kafkawire.records import BatchBuilder
-from kafkawire.sql.topic_values import MAX_FIELDS, typed
+from kafkawire.sql.topic_values import TopicTable
+from kafkawire.sql.value_types import MAX_FIELDS, ValueTypes
 from kafkawire.values import ValueDecoder, ValueFormat
 from tests.cli.reports import run
+from tests.new_process import in_new_process
 
 SUM = 'SELECT sum(value.amount) AS total, count(error) AS errors FROM "the.orders"'
 
@@ -115,6 +120,66 @@ def test_a_capture_in_python(capture: Path) -> None:
     ],
 )
 def test_types(values: list[Any], kind: pa.DataType) -> None:
-    column = typed(values)
-    assert column.type == kind
-    assert len(column) == len(values)
+    together, one_by_one = ValueTypes(), ValueTypes()
+    together.add(values)
+    for value in values:
+        one_by_one.add([value])
+    for types in (together, one_by_one):
+        column = types.array(values)
+        assert column.type == types.type == kind
+        assert len(column) == len(values)
+
+
+@pytest.mark.parametrize("later", [{"a": "x"}, {str(at): at for at in range(MAX_FIELDS)}])
+def test_values_that_turn_out_to_be_text(later: dict[str, Any]) -> None:
+    types = ValueTypes()
+    types.add([{"a": 1}])
+    types.add([later])
+    types.add([{"b": 1}])
+    assert types.array([{"a": 1}]).to_pylist() == ['{"a": 1}']
+
+
+def test_fields_of_different_objects_are_counted() -> None:
+    """A chain of objects with the same names may have as many fields as different names."""
+    types = ValueTypes()
+    for at in range(1 + MAX_FIELDS // 8):
+        types.add([{f"x{at}": {"a": {"a": {"a": [{"a": {"a": {"a": {"a": 1}}}}]}}}}])
+    assert types.is_text
+
+
+def batches(values: Iterable[bytes]) -> Iterator[pa.RecordBatch]:
+    """Make batches of the table records, of one record each."""
+    schema = TABLES["records"].schema
+    for offset, value in enumerate(values):
+        row = {"topic": "t", "offset": offset, "value": value, "headers": [], "control": False}
+        yield pa.RecordBatch.from_pylist([row], schema)
+
+
+def test_a_type_that_does_not_hold_all_values(tmp_path: Path) -> None:
+    """An integer that float64 does not hold exactly is found when the table is written."""
+    large = 2**62 + 1
+    rows = batches([b"1.5", str(large).encode()])
+    table = TopicTable(rows, "t", ValueDecoder(ValueFormat.JSON), tmp_path)
+    assert table.reader().read_all()["value"].to_pylist() == ["1.5", str(large)]
+
+
+def peak(folder: str, count: int) -> int:
+    """Return the memory that the table of so many values of 32 KiB takes, made and read."""
+    value = json.dumps({"text": "x" * (1 << 15)}).encode()
+    tracemalloc.start()
+    table = TopicTable(
+        batches(value for _ in range(count)), "t", ValueDecoder(ValueFormat.JSON), Path(folder)
+    )
+    rows = sum(len(batch) for batch in table.reader())
+    assert rows == count
+    of_arrow: int = pa.default_memory_pool().max_memory()
+    return tracemalloc.get_traced_memory()[1] + of_arrow
+
+
+def test_memory_does_not_grow_with_the_topic(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("first", "few", "many")]
+    for folder in folders:
+        folder.mkdir()
+    calls = [*zip(map(str, folders), (40, 40, 400), strict=True)]
+    _, few, many = in_new_process(peak, calls)
+    assert many < few + (4 << 20), "the values are 13 MB"

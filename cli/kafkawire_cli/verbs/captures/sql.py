@@ -193,13 +193,15 @@ def _add_topics(
     if shown.redact or not captures.repeatable:
         reason = "--redact" if shown.redact else "standard input"
         raise typer.BadParameter(f"not allowed with {reason}", param_hint=VALUES)
-    from kafkawire.sql.topic_values import NEEDED, notes, topic_values
+    from kafkawire.sql.topic_values import NEEDED, TopicTable
 
-    for topic in options.topics or []:
+    for number, topic in enumerate(options.topics or []):
         batches = (batch for _, batch in captures.read(["records"], NEEDED))
-        table = topic_values(batches, topic, decoder)
+        folder = database.folder / f"topic-{number}"
+        folder.mkdir()
+        table = TopicTable(batches, topic, decoder, folder)
         database.add(topic, table)
-        for note in notes(table):
+        for note in table.notes:
             typer.echo(printable(f"kafkawire sql: topic {topic}: {note}"), err=True)
 
 
