@@ -27,9 +27,7 @@ class Findings:
     def __init__(
         self, traffic: Traffic, disable: frozenset[str], thresholds: Mapping[str, float]
     ) -> None:
-        settings = Settings(
-            disable, {_rule_and_threshold(key): value for key, value in thresholds.items()}
-        )
+        settings = Settings.of(disable, thresholds)
         scene = Scene.of(Reading(traffic, Progress()), dropped_by_kafka())
         diagnosis = Diagnosis(scene, installed_rules(), settings)
         diagnosis.read()
@@ -50,9 +48,3 @@ class Findings:
     def _repr_html_(self) -> str:
         rows = [[one[key] for key in SHOWN] for one in self._findings[: MAX_ROWS + 1]]
         return table_html(SHOWN, rows, title="findings", total=len(self))
-
-
-def _rule_and_threshold(key: str) -> tuple[str, str]:
-    """Split `rule.threshold`."""
-    rule, _, threshold = key.partition(".")
-    return rule, threshold

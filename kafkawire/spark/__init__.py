@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .session import check_spark, session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -68,4 +68,18 @@ def with_decoded_values(
     return decoded(records, values, keys)
 
 
-__all__ = ["check", "read", "register", "session", "with_decoded_values"]
+def findings(
+    spark: SparkSession,
+    inputs: str | Iterable[str],
+    *,
+    disable: Iterable[str] = (),
+    thresholds: Mapping[str, float] | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Return what is wrong in captures; see `kafkawire.spark.diagnosis.findings`."""
+    from .diagnosis import findings as diagnosed
+
+    return diagnosed(spark, inputs, disable=disable, thresholds=thresholds, **options)
+
+
+__all__ = ["check", "findings", "read", "register", "session", "with_decoded_values"]

@@ -137,7 +137,13 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
 class SetTraffic(Traffic):
     """The captures of a set, in any store."""
 
-    def __init__(self, files: tuple[InputFile, ...], options: Options) -> None:
+    def __init__(
+        self,
+        files: tuple[InputFile, ...],
+        options: Options,
+        *,
+        leave_out_copies: bool = False,  # as the job, whose tasks do not see all connections
+    ) -> None:
         super().__init__(
             (),
             options.ports,
@@ -145,7 +151,7 @@ class SetTraffic(Traffic):
             reassembly=options.reassembly,
             keylog=key_log_of(options.keylog),
             tunnels=options.tunnels,
-            leave_out_copies=False,  # as the job, whose tasks do not see all connections
+            leave_out_copies=leave_out_copies,
         )
         self._options = options
         self._files = {file.name: file for file in files}
@@ -157,7 +163,9 @@ class SetTraffic(Traffic):
 
     def again(self) -> SetTraffic:
         """Return a new reading."""
-        return SetTraffic(tuple(self._files.values()), self._options)
+        return SetTraffic(
+            tuple(self._files.values()), self._options, leave_out_copies=self.leave_out_copies
+        )
 
     def __iter__(self) -> Iterator[Located | Ended]:
         for item in super().__iter__():

@@ -48,9 +48,8 @@ $ kafkawire diagnose --list
   both can be repeated, also with `report` and `top`.
 - **Elsewhere.** The page of [`kafkawire report`](capture.md#a-page-with-charts) has the findings,
   and so has the screen of [`kafkawire top`](capture.md#live) (key `d`), as of the capture so far.
-  The [table](tables.md#findings) `findings` is for `kafkawire sql` and notebooks. The Spark job
-  does not have it: a rule follows clients, groups and partitions through the whole capture, and
-  its state, which rules of your own may have, too, cannot be merged from parts of it.
+  The [table](tables.md#findings) `findings` is for `kafkawire sql` and notebooks; in Spark,
+  [`findings`](spark.md#findings) makes it of many captures, each in a task of its own.
 - **Memory** grows with clients, topics, partitions and groups. Of each rule, 10,000 subjects are
   counted apart; the finding of client `(others)` has the rest.
 

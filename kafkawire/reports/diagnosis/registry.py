@@ -125,6 +125,14 @@ class Settings(NamedTuple):
     disabled: frozenset[str] = frozenset()
     limits: Mapping[tuple[str, str], float] = {}
 
+    @classmethod
+    def of(cls, disable: Iterable[str], thresholds: Mapping[str, float]) -> Settings:
+        """Make settings. thresholds: by `rule.threshold`."""
+        parts = {name.partition("."): value for name, value in thresholds.items()}
+        return cls(
+            frozenset(disable), {(rule, one): value for (rule, _, one), value in parts.items()}
+        )
+
 
 UNCHANGED: Final = Settings()
 
@@ -133,7 +141,7 @@ def create(
     rules: Mapping[str, RuleDefinition], scene: Scene, settings: Settings = UNCHANGED
 ) -> list[Rule]:
     """Create the rules that are not disabled. Raises RuleError."""
-    _check(rules, settings)
+    check(rules, settings)
     return [
         rule(
             scene,
@@ -147,8 +155,8 @@ def create(
     ]
 
 
-def _check(rules: Mapping[str, RuleDefinition], settings: Settings) -> None:
-    """Check that the settings name rules and thresholds that exist."""
+def check(rules: Mapping[str, RuleDefinition], settings: Settings) -> None:
+    """Check that the settings name rules and thresholds that exist. Raises RuleError."""
     _check_names(settings.disabled, rules)
     _check_names([name for name, _ in settings.limits], rules)
     for name, threshold in settings.limits:

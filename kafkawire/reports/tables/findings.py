@@ -20,7 +20,7 @@ from kafkawire.capture.tables.columns import (
 
 from ..diagnosis.diagnosis import Diagnosis
 from ..diagnosis.finding import ResolvedFinding
-from ..diagnosis.registry import installed_rules
+from ..diagnosis.registry import UNCHANGED, Settings, installed_rules
 from ..diagnosis.rule import Scene
 from ..readiness import dropped_by_kafka
 from ..reading import Collector, Reading
@@ -67,9 +67,9 @@ COLUMNS: Final[Columns] = (
 class Findings:
     """Collects the findings about a capture. Raises RuleError for rules that cannot be used."""
 
-    def __init__(self, captures: Reading) -> None:
+    def __init__(self, captures: Reading, settings: Settings = UNCHANGED) -> None:
         scene = Scene.of(captures, dropped_by_kafka())
-        self._diagnosis = Diagnosis(scene, installed_rules())
+        self._diagnosis = Diagnosis(scene, installed_rules(), settings)
 
     @property
     def collectors(self) -> Sequence[Collector]:
