@@ -141,6 +141,7 @@ SLOW: Final = (
     "replication/test_mutants.py",
     "replication/test_simulation.py",
     "reference/test_explain.py::test_frames_are_explained_whole",
+    "reports/diagnosis/test_captures.py::test_the_page_counts_findings",
     "spark/splitting",
     "sql/test_needs.py",
     "storage/test_killed.py",
