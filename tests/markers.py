@@ -40,6 +40,7 @@ SLOW: Final = (
     "broker/groups/test_consumer_groups.py::test_a_thousand_members_settle_in_linear_work",
     "broker/groups/test_stateful_consumer_group.py",
     "broker/groups/test_stateful_group.py",
+    "broker/groups/test_stateful_migration.py",
     "broker/log/test_stateful_log.py",
     "capture/files/test_damaged_files.py::test_damage",
     "capture/test_damaged_traffic.py",

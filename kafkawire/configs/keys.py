@@ -143,9 +143,13 @@ GROUP_CONFIGS: Final[Mapping[str, ConfigKey]] = {
 }
 """The keys of a consumer group; their synonyms are the broker's keys with the default values."""
 
+MIGRATION_POLICY: Final = "group.consumer.migration.policy"
 ALLOWED: Final = {
-    key.synonym: key.allowed for key in TOPIC_CONFIGS.values() if key.synonym is not None
+    MIGRATION_POLICY: ("bidirectional", "upgrade", "downgrade", "disabled"),
+    **{key.synonym: key.allowed for key in TOPIC_CONFIGS.values() if key.synonym is not None},
 }
+CASE_INSENSITIVE: Final = frozenset({MIGRATION_POLICY})
+"""The keys whose values may be in capital letters."""
 OUR_DEFAULTS: Final = {"sasl.enabled.mechanisms": ""}
 """Defaults that differ from Kafka's: SASL is disabled unless it is configured."""
 NEWEST: Final = "trunk"
@@ -212,6 +216,8 @@ def config_error(key: ConfigKey | None, name: str, value: str | None) -> str | N
     if value is None:
         return f"Null value not supported for config: {name}"
     given = [part.strip() for part in value.split(",")] if key.type is LS else [value]
+    if name in CASE_INSENSITIVE:
+        given = [part.lower() for part in given]
     if key.allowed and not set(given) <= set(key.allowed):
         return f"Invalid value {value} for configuration {name}: one of {', '.join(key.allowed)}"
     if key.type is B and value not in ("true", "false"):

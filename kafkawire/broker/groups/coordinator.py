@@ -21,13 +21,15 @@ from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
 from . import offsets
 from .consumer_groups.coordinator import ConsumerGroups
+from .consumer_groups.group import ConsumerGroup
 from .coordinator_log import CoordinatorLog
 from .deferred import DeferredResponses
 from .group import Group
 from .loading import load
+from .migration import downgrade
 from .offsets import Committed, LogRecord, TopicPartition
 from .pending_offsets import PendingOffsets
-from .requests import Effect, GroupRequest, Join, Joined, Store, Sync, Synced
+from .requests import Effect, GroupRequest, Response, Store
 from .responses import message
 from .states import Kind
 from .usage import Usage
@@ -66,7 +68,9 @@ class Coordinator:
         self.groups: dict[str, Group] = {}
         self.offsets: defaultdict[str, dict[TopicPartition, Committed]] = defaultdict(dict)
         self.pending_offsets = PendingOffsets()
-        self.consumer_groups = ConsumerGroups(context, metadata, usage, index, self._write)
+        self.consumer_groups = ConsumerGroups(
+            context, metadata, usage, index, self._write, self._downgrade
+        )
 
     # -- groups
 
@@ -74,16 +78,19 @@ class Coordinator:
         """Find a group, or create it."""
         found = self.groups.get(group_id)
         if found is None:
-            settings = self.context.settings
-            found = self.groups[group_id] = Group(
-                group_id,
-                new_member_id=self._new_member_id,
-                initial_delay=settings.seconds("group.initial.rebalance.delay.ms"),
-                max_size=settings.number("group.max.size"),
-                now=now,
-            )
+            found = self.groups[group_id] = self._new_group(group_id, now)
             self.usage.note(found)
         return found
+
+    def _new_group(self, group_id: str, now: float) -> Group:
+        settings = self.context.settings
+        return Group(
+            group_id,
+            new_member_id=self._new_member_id,
+            initial_delay=settings.seconds("group.initial.rebalance.delay.ms"),
+            max_size=settings.number("group.max.size"),
+            now=now,
+        )
 
     def _new_member_id(self, client: str) -> str:
         return f"{client[:CLIENT_CHARACTERS]}-{self.context.new_uuid().hex()}"
@@ -95,21 +102,11 @@ class Coordinator:
 
     def handle(self, group: Group, request: GroupRequest, now: float) -> None:
         """Handle a group request; the response is sent now or later."""
-        effects: Iterable[Effect] = self._limit_error(group, request)
-        self.perform(group, effects or group.handle(request, now), now)
+        refusal = self.usage.refusal(group, request)
+        self.perform(group, [refusal] if refusal else group.handle(request, now), now)
         if group.unused and not self.offsets.get(group.group_id):
             self.groups.pop(group.group_id, None)  # a failed join leaves no group behind
             self.usage.forget(group)
-
-    def _limit_error(self, group: Group, request: GroupRequest) -> tuple[Effect, ...]:
-        """Return the error response to a request that exceeds the limits of groups."""
-        if isinstance(request, Join):
-            error = self.usage.join_error(group, request)
-            return (Joined(request.reply_to, error, request.member_id),) if error else ()
-        if isinstance(request, Sync):
-            error = self.usage.sync_error(request)
-            return (Synced(request.reply_to, error),) if error else ()
-        return ()
 
     def due(self, group_id: str, now: float) -> None:
         """Handle the expired deadlines of a group."""
@@ -124,12 +121,27 @@ class Coordinator:
             if isinstance(effect, Store):
                 self._write([offsets.group_record(group, self.context.wall_ms(now))], now)
                 continue
-            request = self.channel.pending.get(effect.reply_to)
-            if request is not None:
-                self._respond(effect.reply_to, message(effect, request), now)
+            self.respond(effect, now)
         self.usage.note(group)
         due = GroupDue(self.index, group.group_id)
         self.context.deadlines.set(due, group.next_deadline())
+
+    def respond(self, effect: Response, now: float) -> None:
+        """Send the response to a request of a member, if its connection is still there."""
+        request = self.channel.pending.get(effect.reply_to)
+        if request is not None:
+            self._respond(effect.reply_to, message(effect, request), now)
+
+    def _downgrade(self, group: ConsumerGroup, rebalances: bool, now: float) -> None:
+        """Put a classic group in the place of a consumer group."""
+        classic = self._new_group(group.group_id, now)
+        effects = downgrade(group, classic, self.consumer_groups.topics, rebalances, now)
+        group.dissolve()
+        records = self.consumer_groups.records(group)
+        records.append(offsets.group_record(classic, self.context.wall_ms(now)))
+        self._write(records, now)
+        self.groups[group.group_id] = classic
+        self.perform(classic, effects, now)
 
     def remove(self, group: Group, now: float) -> None:
         """Delete a classic group, but not its committed offsets."""

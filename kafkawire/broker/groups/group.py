@@ -28,6 +28,7 @@ from .requests import (
     Leave,
     Left,
     PendingExpired,
+    Response,
     SessionExpired,
     Store,
     Sync,
@@ -86,14 +87,14 @@ class Group(GroupMetadata):
             return E.NONE
         return self._identity_error(member_id, generation_id, group_instance_id)
 
-    def end(self, error: ErrorCode) -> list[Effect]:
-        """Fail all delayed requests: the group is deleted or has another coordinator."""
-        effects: list[Effect] = []
+    def end(self, error: ErrorCode) -> list[Response]:
+        """Fail all delayed requests: the group is deleted, or not of this type here any more."""
+        responses: list[Response] = []
         for member in self.members:
-            effects += self.release(member, error)
+            responses += self.release(member, error)
         self.move_to(S.DEAD, self.changed_at)
         self.deadlines = Deadlines()
-        return effects
+        return responses
 
     # -- one handler per request
 
@@ -112,7 +113,9 @@ class Group(GroupMetadata):
             self.deadlines.cancel(SyncDue())
         if self.state is S.STABLE:
             return [self._synced(request.reply_to, member)]
-        effects = self.delay(member, DelayedRequest(request.reply_to, is_join=False))
+        effects: list[Effect] = [
+            *self.delay(member, DelayedRequest(request.reply_to, is_join=False))
+        ]
         if member.member_id != self.members.leader:
             return effects
         for each in self.members:
@@ -199,7 +202,7 @@ class Group(GroupMetadata):
         """Remove a member and rebalance."""
         self.deadlines.cancel(SessionExpired(member_id))
         self.pending_sync_members.discard(member_id)
-        effects = self.release(self.members.remove(member_id), E.UNKNOWN_MEMBER_ID)
+        effects: list[Effect] = [*self.release(self.members.remove(member_id), E.UNKNOWN_MEMBER_ID)]
         if self.state in (S.STABLE, S.COMPLETING_REBALANCE):
             effects += joining.prepare(self, now)
         return effects + joining.complete_if_all_joined(self, now)

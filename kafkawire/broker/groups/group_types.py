@@ -1,7 +1,7 @@
 """What a request does depends on the type of its group: classic, or consumer (KIP-848).
 
-Invariant: a group is of one type. One without members gives way to one of the other type; its
-committed offsets stay.
+Invariant: a group is of one type. One without members gives way to one of the other type, and one
+with members may become it (`migration`); its committed offsets stay.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from .consumer_groups.checks import (
 from .consumer_groups.group import HeartbeatResult
 from .consumer_groups.members import JOIN, HeartbeatRequest
 from .coordinator import Coordinator
+from .group import Group
+from .migration import upgraded
+from .requests import GroupRequest, Join
 
 E = ErrorCode
 COMMITS_SINCE_FROM: Final = "4.3"
@@ -32,23 +35,60 @@ def consumer_heartbeat(
 ) -> HeartbeatResult | Refusal:
     """Handle the heartbeat of a member of a consumer group."""
     classic = coordinator.groups.get(request.group_id)
-    if classic is not None and request.member_epoch == JOIN and not classic.population:
-        coordinator.remove(classic, now)
-    elif classic is not None:
+    if classic is None:
+        return coordinator.consumer_groups.heartbeat(request, now)
+    if request.member_epoch != JOIN:
         message = f"Group {request.group_id} is not a consumer group."
         return Refusal(E.GROUP_ID_NOT_FOUND, message)
-    return coordinator.consumer_groups.heartbeat(request, now)
+    if not len(classic.members):
+        coordinator.remove(classic, now)
+        return coordinator.consumer_groups.heartbeat(request, now)
+    return _upgrading_heartbeat(coordinator, classic, request, now)
 
 
-def classic_join_error(coordinator: Coordinator, group_id: str, now: float) -> ErrorCode:
-    """Return the error of a client that joins by the classic protocol, or NONE."""
+def _upgrading_heartbeat(
+    coordinator: Coordinator, classic: Group, request: HeartbeatRequest, now: float
+) -> HeartbeatResult | Refusal:
+    """Let a member join a classic group that has members: it becomes a consumer group."""
+    groups = coordinator.consumer_groups
+    upgrade = upgraded(classic, groups.config(classic.group_id), groups.topics, now)
+    if isinstance(upgrade, Refusal):
+        return upgrade
+    coordinator.usage.forget(classic)  # its members are those of the other group
+    result = groups.heartbeat(request, now, upgrade)
+    if isinstance(result, Refusal):
+        coordinator.usage.note(classic)
+        return result
+    del coordinator.groups[classic.group_id]
+    for response in classic.end(E.REBALANCE_IN_PROGRESS):
+        coordinator.respond(response, now)
+    return result
+
+
+def classic_request(
+    coordinator: Coordinator, group_id: str, request: GroupRequest, now: float
+) -> bool:
+    """Handle a request of the classic protocol; return whether its group exists.
+
+    One that joins creates it. The response is sent now or later.
+    """
     consumer_group = coordinator.consumer_groups.get(group_id)
-    if consumer_group is None:
-        return E.NONE
-    if consumer_group.population:
-        return E.INCONSISTENT_GROUP_PROTOCOL
-    coordinator.consumer_groups.forget(consumer_group, now)
-    return E.NONE
+    if consumer_group is not None and (consumer_group.population or not isinstance(request, Join)):
+        groups = coordinator.consumer_groups
+        coordinator.respond(groups.handle_classic(consumer_group, request, now), now)
+        return True
+    group = coordinator.groups.get(group_id)
+    if group is None and not _creates(request):
+        return False
+    if consumer_group is not None:
+        coordinator.consumer_groups.forget(consumer_group, now)
+    coordinator.handle(group or coordinator.group(group_id, now), request, now)
+    return True
+
+
+def _creates(request: GroupRequest) -> bool:
+    """Whether a request is of a client that joins without a member id."""
+    return isinstance(request, Join) and not request.member_id
 
 
 def stale_partitions(

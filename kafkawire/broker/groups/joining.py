@@ -97,7 +97,7 @@ def _join_again(group: GroupMetadata, request: Join, member: Member, now: float)
 def _replace(group: GroupMetadata, request: Join, member: Member, now: float) -> list[Effect]:
     """Replace a static member that restarted, under a new member id."""
     was, led = member.member_id, group.members.leader == member.member_id
-    effects = group.release(member, E.FENCED_INSTANCE_ID)
+    effects: list[Effect] = [*group.release(member, E.FENCED_INSTANCE_ID)]
     group.deadlines.cancel(SessionExpired(was))
     assert request.group_instance_id is not None
     group.members.rename(member, group.new_member_id(request.group_instance_id))
@@ -194,7 +194,6 @@ def _complete(group: GroupMetadata, now: float) -> list[Effect]:
 def _complete_joins(group: GroupMetadata, now: float) -> list[Effect]:
     effects: list[Effect] = []
     for member in group.members:
-        group.members.assign(member, b"")
         if member.delayed is not None:
             effects.append(joined(group, member, member.delayed.reply_to))
             group.members.delay(member, None)

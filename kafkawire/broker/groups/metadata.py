@@ -11,7 +11,7 @@ from ...protocol import ErrorCode
 from ..deadlines import Deadlines
 from .member import DelayedRequest, Member
 from .members import Members
-from .requests import Deadline, Effect, Joined, SessionExpired, Synced
+from .requests import Deadline, Joined, Response, SessionExpired, Synced
 from .states import ADMISSION, LEGAL, GroupState, Kind
 
 E, S = ErrorCode, GroupState
@@ -75,14 +75,14 @@ class GroupMetadata:
         if member.delayed is None:
             self.deadlines.set(SessionExpired(member.member_id), now + member.session_timeout)
 
-    def delay(self, member: Member, delayed: DelayedRequest) -> list[Effect]:
+    def delay(self, member: Member, delayed: DelayedRequest) -> list[Response]:
         """Delay a request; an earlier delayed one fails with REBALANCE_IN_PROGRESS."""
         effects = self.release(member, E.REBALANCE_IN_PROGRESS)
         self.members.delay(member, delayed)
         self.deadlines.cancel(SessionExpired(member.member_id))
         return effects
 
-    def release(self, member: Member, error: ErrorCode) -> list[Effect]:
+    def release(self, member: Member, error: ErrorCode) -> list[Response]:
         """Complete a member's delayed request, if any, with an error."""
         delayed = self.members.delay(member, None)
         if delayed is None:

@@ -113,7 +113,8 @@ class Store(NamedTuple):
     """Persist the group: generation, members, assignments."""
 
 
-Effect = Joined | Synced | HeartbeatResult | Left | Store
+Response = Joined | Synced | HeartbeatResult | Left
+Effect = Response | Store
 
 
 @dataclass(frozen=True, slots=True)

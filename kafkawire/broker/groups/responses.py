@@ -15,7 +15,7 @@ from ...messages.sync_group_response import SyncGroupResponse
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..request import Request
-from .requests import HeartbeatResult, Joined, Left, Synced
+from .requests import HeartbeatResult, Joined, Left, Response, Synced
 
 NULL_PROTOCOL_FROM: Final = 7
 STATIC_FROM: Final = 5
@@ -23,7 +23,7 @@ SKIP_FROM: Final = 9
 MEMBERS_FROM: Final = 3
 
 
-def message(result: Joined | Synced | HeartbeatResult | Left, request: Request) -> Message:
+def message(result: Response, request: Request) -> Message:
     """Build the response message to a request."""
     match result:
         case Joined():

@@ -10,7 +10,7 @@ from typing import Protocol
 from ...protocol import ErrorCode
 from ..bounds import Bounds
 from .group import Group
-from .requests import Join, Sync
+from .requests import GroupRequest, Join, Joined, Response, Sync, Synced
 
 E = ErrorCode
 
@@ -51,8 +51,17 @@ class Usage:
         """Whether another group may be created."""
         return len(self._counted) < self._bounds.groups
 
-    def join_error(self, group: Group, request: Join) -> ErrorCode:
-        """Return the error of a join that exceeds the limits, or NONE."""
+    def refusal(self, group: Group, request: GroupRequest) -> Response | None:
+        """Return the error response to a request that exceeds the limits, or None."""
+        if isinstance(request, Join):
+            error = self._join_error(group, request)
+            return Joined(request.reply_to, error, request.member_id) if error else None
+        if isinstance(request, Sync):
+            error = self._sync_error(request)
+            return Synced(request.reply_to, error) if error else None
+        return None
+
+    def _join_error(self, group: Group, request: Join) -> ErrorCode:
         known = group.members.get(request.member_id)
         new = known is None and request.member_id not in group.pending_members
         if new and self._members >= self._bounds.members:
@@ -67,8 +76,7 @@ class Usage:
         fits = not members or self._members + members <= self._bounds.members
         return fits and (size <= 0 or self._bytes + size <= self._bounds.group_bytes)
 
-    def sync_error(self, request: Sync) -> ErrorCode:
-        """Return the error of assignments that exceed the limits, or NONE."""
+    def _sync_error(self, request: Sync) -> ErrorCode:
         size = sum(len(each) for each in request.assignments.values())
         fits = not size or self._bytes + size <= self._bounds.group_bytes
         return E.NONE if fits else E.MESSAGE_TOO_LARGE

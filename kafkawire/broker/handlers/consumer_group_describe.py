@@ -27,6 +27,7 @@ from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS
 
 E = ErrorCode
+CLASSIC_MEMBER: Final = 0
 CONSUMER_MEMBER: Final = 1
 TYPES_FROM: Final = 1
 UNKNOWN_TYPE: Final = -1
@@ -81,6 +82,7 @@ def _members(broker: Broker, group: ConsumerGroup, version: int) -> list[Member]
     members = []
     for member_id, subscription in group.subscriptions.items():
         current = group.current.get(member_id, NEW)
+        member_type = CONSUMER_MEMBER if subscription.classic is None else CLASSIC_MEMBER
         members.append(
             Member(
                 member_id=member_id,
@@ -91,9 +93,9 @@ def _members(broker: Broker, group: ConsumerGroup, version: int) -> list[Member]
                 client_host=subscription.client_host,
                 subscribed_topic_names=sorted(subscription.topic_names),
                 subscribed_topic_regex=subscription.topic_regex,
-                assignment=assignment(current.assigned),
+                assignment=assignment(current.assigned | current.pending_revocation),
                 target_assignment=assignment(group.targets.get(member_id, NOTHING)),
-                member_type=CONSUMER_MEMBER if version >= TYPES_FROM else UNKNOWN_TYPE,
+                member_type=member_type if version >= TYPES_FROM else UNKNOWN_TYPE,
             )
         )
     return members

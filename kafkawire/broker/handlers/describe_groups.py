@@ -81,7 +81,7 @@ def _members(group: Group, stable: bool, version: int) -> list[DescribedGroupMem
             client_id=member.client_id,
             client_host=member.client_host,
             member_metadata=member.metadata(group.protocol_name) if stable else b"",
-            member_assignment=member.assignment if stable else b"",
+            member_assignment=member.assignment,
         )
         for member in group.members
     ]

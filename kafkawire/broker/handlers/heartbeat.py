@@ -13,6 +13,7 @@ from ...messages.heartbeat_request import HeartbeatRequest
 from ...messages.heartbeat_response import HeartbeatResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.group_types import classic_request
 from ..groups.requests import Heartbeat
 from ..network.connection import Connection
 from ..request import DELAYED, Outcome, Request
@@ -25,13 +26,11 @@ def handle(
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
-    group = coordinator.groups.get(body.group_id)
-    if group is None:
-        return error_response(body, ErrorCode.UNKNOWN_MEMBER_ID)
     group_request = Heartbeat(
         request.reply_to, body.member_id, body.generation_id, body.group_instance_id
     )
-    coordinator.handle(group, group_request, now)
+    if not classic_request(coordinator, body.group_id, group_request, now):
+        return error_response(body, ErrorCode.UNKNOWN_MEMBER_ID)
     return DELAYED
 
 

@@ -20,7 +20,7 @@ from ...messages.join_group_request import JoinGroupRequest
 from ...messages.join_group_response import JoinGroupResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..groups.group_types import classic_join_error
+from ..groups.group_types import classic_request
 from ..groups.requests import Join, Joined
 from ..groups.responses import join_response
 from ..network.connection import Connection
@@ -41,15 +41,10 @@ def handle(
         return _failed(request, body, coordinator)
     if not _is_valid_session_timeout(broker, body.session_timeout_ms):
         return _failed(request, body, E.INVALID_SESSION_TIMEOUT)
-    if body.member_id and body.group_id not in coordinator.groups:
-        return _failed(request, body, E.UNKNOWN_MEMBER_ID)
-    if not coordinator.may_create(body.group_id):
+    if not body.member_id and not coordinator.may_create(body.group_id):
         return _failed(request, body, E.POLICY_VIOLATION)
-    error = classic_join_error(coordinator, body.group_id, now)
-    if error:
-        return _failed(request, body, error)
-    group = coordinator.group(body.group_id, now)
-    coordinator.handle(group, _group_request(request, body), now)
+    if not classic_request(coordinator, body.group_id, _group_request(request, body), now):
+        return _failed(request, body, E.UNKNOWN_MEMBER_ID)
     return DELAYED
 
 

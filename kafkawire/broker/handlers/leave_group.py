@@ -16,6 +16,7 @@ from ...messages.leave_group_request import LeaveGroupRequest
 from ...messages.leave_group_response import LeaveGroupResponse, MemberResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.group_types import classic_request
 from ..groups.requests import Leave
 from ..network.connection import Connection
 from ..request import DELAYED, Outcome, Request
@@ -31,14 +32,12 @@ def handle(
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
     several = request.version >= SEVERAL_FROM
-    group = coordinator.groups.get(body.group_id)
-    if group is None:
-        error = ErrorCode.UNKNOWN_MEMBER_ID
-        return _each(body, error) if several else error_response(body, error)
     members: tuple[tuple[str, str | None], ...] = ((body.member_id, None),)
     if several:
         members = tuple((each.member_id, each.group_instance_id) for each in body.members)
-    coordinator.handle(group, Leave(request.reply_to, members), now)
+    if not classic_request(coordinator, body.group_id, Leave(request.reply_to, members), now):
+        error = ErrorCode.UNKNOWN_MEMBER_ID
+        return _each(body, error) if several else error_response(body, error)
     return DELAYED
 
 

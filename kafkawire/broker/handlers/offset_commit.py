@@ -43,6 +43,8 @@ TIMESTAMP_ONLY: Final = 1
 RETENTION: Final = range(2, 5)
 TOPIC_IDS_FROM: Final = 10
 DEFAULT: Final = -1
+OF_EPOCHS: Final = frozenset({E.STALE_MEMBER_EPOCH, E.ILLEGAL_GENERATION})
+"""The errors of a member with another epoch than its own."""
 
 
 def handle(
@@ -77,13 +79,14 @@ def _response(
     epoch = body.generation_id_or_member_epoch if version >= GENERATION_FROM else DEFAULT
     member = CommittingMember(body.group_id, body.member_id, epoch, body.group_instance_id)
     error = member_error(coordinator, member, version, now)
-    if error is E.STALE_MEMBER_EPOCH:
+    if error in OF_EPOCHS:
         stale = _stale(broker, coordinator, member, given)
-        error = error if len(stale) == len(given) else E.NONE
-        for each in stale if not error else ():
-            responses[each].error_code = E.STALE_MEMBER_EPOCH
+        if len(stale) == len(given):
+            return error_response(body, error)
+        for each in stale:
+            responses[each].error_code = error
             del given[each], records[each]
-    if error:
+    elif error:
         return error_response(body, error)
     if not (coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)):
         return error_response(body, E.POLICY_VIOLATION)

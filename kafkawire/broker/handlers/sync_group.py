@@ -16,6 +16,7 @@ from ...messages.sync_group_request import SyncGroupRequest
 from ...messages.sync_group_response import SyncGroupResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.group_types import classic_request
 from ..groups.requests import Sync
 from ..network.connection import Connection
 from ..request import DELAYED, Outcome, Request
@@ -32,9 +33,6 @@ def handle(
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
-    group = coordinator.groups.get(body.group_id)
-    if group is None:
-        return error_response(body, ErrorCode.UNKNOWN_MEMBER_ID)
     group_request = Sync(
         request.reply_to,
         body.member_id,
@@ -44,7 +42,8 @@ def handle(
         body.protocol_type,
         body.protocol_name,
     )
-    coordinator.handle(group, group_request, now)
+    if not classic_request(coordinator, body.group_id, group_request, now):
+        return error_response(body, ErrorCode.UNKNOWN_MEMBER_ID)
     return DELAYED
 
 

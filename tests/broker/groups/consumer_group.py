@@ -28,6 +28,9 @@ class FakeTopics:
     def names(self) -> Iterable[str]:
         return list(self.counts)
 
+    def name(self, found: bytes) -> str | None:
+        return next((name for name in self.counts if topic_id(name) == found), None)
+
     def set(self, name: str, count: int) -> None:
         self.counts[name] = count
         self.version += 1

@@ -295,13 +295,19 @@ def joined(client: Client, group: str) -> JoinGroupResponse:
     return client.exchange(request, 3, JoinGroupResponse)
 
 
-def test_a_group_is_of_one_type_while_it_has_members(harness: Harness) -> None:
+def test_without_migration_a_group_is_of_one_type_while_it_has_members() -> None:
+    settings = SETTINGS | {"group.consumer.migration.policy": "disabled"}
+    harness = Harness(topics={"t": 4, "u": 1}, settings=settings)
     client = two_members(harness)
     assert joined(client, "g").error_code == E.INCONSISTENT_GROUP_PROTOCOL
     other = coordinator(harness, "classic")
     assert joined(other, "classic").error_code == E.NONE
     response = beat(other, "a", group_id="classic")
     assert response.error_code == E.GROUP_ID_NOT_FOUND
+    assert response.error_message == (
+        "Cannot upgrade classic group classic to consumer group because online upgrade is disabled."
+    )
+    response = beat(other, "a", 3, group_id="classic")
     assert response.error_message == "Group classic is not a consumer group."
 
 

@@ -30,6 +30,7 @@ from ...broker.log.test_log import damaged, gap, old
 from ...real.broker import CLUSTER_ID, Broker
 from ...real.responses import TRANSIENT, errors
 from ...real.wire import Wire
+from . import migration_steps
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
@@ -140,6 +141,7 @@ def steps() -> Iterator[Step]:
     yield from records()
     yield from groups()
     yield from consumer_groups()
+    yield from migration_steps.steps()
     yield from telemetry()
     yield "handshake without SASL", "SaslHandshake", 1, {"mechanism": "PLAIN"}
     yield "cluster", "DescribeCluster", 1, {"endpointType": 1}
@@ -410,7 +412,7 @@ ALIKE: Final = {
     "batchIndexErrorMessage": "",
 }
 """Fields specific to one broker, and free texts."""
-NAMES: Final = {"groupId", "configSource"}
+NAMES: Final = {"groupId", "configSource", "memberEpoch"}
 """Lists without a defined order."""
 MEMBER: Final = re.compile(r"(kafkawire-tests)-[0-9a-f-]{32,36}")
 

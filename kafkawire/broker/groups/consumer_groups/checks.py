@@ -108,7 +108,8 @@ def _join_refusal(
     if current_id is None:
         known = request.member_id in group.subscriptions
         return None if known else _full_refusal(group)
-    if group.current.get(current_id, Current()).epoch == LEAVE_STATIC:
+    is_classic = group.subscriptions[current_id].classic is not None
+    if is_classic or group.current.get(current_id, Current()).epoch == LEAVE_STATIC:
         return None
     return Refusal(
         E.UNRELEASED_INSTANCE_ID,
@@ -170,9 +171,10 @@ def commit_error(group: ConsumerGroupMetadata, member: CommittingMember, version
     """Return the error of a member that commits offsets. version: of OffsetCommit."""
     if member.epoch < 0 and not group.population:
         return E.NONE
-    if member.member_id not in group.subscriptions:
+    subscription = group.subscriptions.get(member.member_id)
+    if subscription is None:
         return E.UNKNOWN_MEMBER_ID
-    if version < COMMIT_FROM:
+    if version < COMMIT_FROM and subscription.classic is None:
         return E.UNSUPPORTED_VERSION
     return epoch_error(group, member)
 
@@ -187,7 +189,9 @@ def transactional_commit_error(group: ConsumerGroupMetadata, member: CommittingM
 
 def epoch_error(group: ConsumerGroupMetadata, member: CommittingMember) -> ErrorCode:
     """Return the error of a member with another epoch than its own."""
-    if member.member_id not in group.subscriptions:
+    subscription = group.subscriptions.get(member.member_id)
+    if subscription is None:
         return E.UNKNOWN_MEMBER_ID
     epoch = group.current.get(member.member_id, Current()).epoch
-    return E.NONE if member.epoch == epoch else STALE
+    stale = STALE if subscription.classic is None else E.ILLEGAL_GENERATION
+    return E.NONE if member.epoch == epoch else stale

@@ -14,18 +14,21 @@ from ...context import Context
 from ...events import GroupDue
 from ...metadata_cache import MetadataCache
 from ..offsets import LogRecord
+from ..requests import GroupRequest, Heartbeat, Join, Joined, Leave, Response, Sync
 from ..usage import Usage
+from . import classic_protocol
 from .assignors import ASSIGNORS
 from .checks import Refusal
 from .group import NO_SUBSCRIPTION, ConsumerGroup, HeartbeatResult
-from .members import JOIN, HeartbeatRequest
-from .metadata import GroupConfig
+from .members import JOIN, ConsumerGroupState, HeartbeatRequest
+from .metadata import GroupConfig, Migration
 from .records import decode, encode
 from .topics import Topic
 
 E = ErrorCode
 OF_BROKER: Final = "group.consumer."
 INTERVAL: Final = "assignment.interval.ms"
+MIGRATION: Final = "group.consumer.migration.policy"
 
 
 class ClusterTopics:
@@ -47,9 +50,18 @@ class ClusterTopics:
         """Return the names of all topics."""
         return (topic.name for topic in self._metadata.topics)
 
+    def name(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic; None if it is deleted."""
+        topic = self._metadata.topics.by_id(topic_id)
+        return None if topic is None else topic.name
+
 
 class ConsumerGroups:
-    """The consumer groups by id. write: appends records to the partition."""
+    """The consumer groups by id.
+
+    write: appends records to the partition. downgrade: puts a classic group in the place of a
+    group; whether its members have to rejoin.
+    """
 
     def __init__(
         self,
@@ -58,13 +70,15 @@ class ConsumerGroups:
         usage: Usage,
         index: int,
         write: Callable[[Iterable[LogRecord], float], None],
+        downgrade: Callable[[ConsumerGroup, bool, float], None],
     ) -> None:
         self._context = context
-        self._topics = ClusterTopics(metadata)
+        self.topics = ClusterTopics(metadata)
         self._metadata = metadata
         self._usage = usage
         self._index = index
         self._write = write
+        self._downgrade = downgrade
         self._groups: dict[str, ConsumerGroup] = {}
 
     def __iter__(self) -> Iterator[ConsumerGroup]:
@@ -89,7 +103,15 @@ class ConsumerGroups:
             self._seconds(own, INTERVAL) if f"{OF_BROKER}{INTERVAL}" in settings.keys else 0.0,
             settings.number("group.consumer.max.size"),
             tuple(name for name in configured if name in ASSIGNORS) or tuple(ASSIGNORS),
+            self._migration(),
+            settings.number("group.max.size"),
         )
+
+    def _migration(self) -> Migration:
+        settings = self._context.settings
+        if MIGRATION not in settings.keys:
+            return Migration.DISABLED  # a release without it
+        return Migration(settings.text(MIGRATION).lower())
 
     def _seconds(self, own: Mapping[str, str], key: str) -> float:
         """Return a value of a group in seconds, within the limits of the broker."""
@@ -100,9 +122,14 @@ class ConsumerGroups:
         least, most = (settings.number(f"{OF_BROKER}{bound}.{key}") for bound in ("min", "max"))
         return max(least, min(most, int(value))) / 1000
 
-    def heartbeat(self, request: HeartbeatRequest, now: float) -> HeartbeatResult | Refusal:
-        """Handle a heartbeat whose fields are valid; a member that joins may create its group."""
-        group = self._groups.get(request.group_id)
+    def heartbeat(
+        self, request: HeartbeatRequest, now: float, upgraded: ConsumerGroup | None = None
+    ) -> HeartbeatResult | Refusal:
+        """Handle a heartbeat whose fields are valid; a member that joins may create its group.
+
+        upgraded: the group that a classic group becomes if the request is not refused.
+        """
+        group = self._groups.get(request.group_id, upgraded)
         if group is None:
             if request.member_epoch != JOIN:
                 message = f"Consumer group {request.group_id} not found."
@@ -113,11 +140,39 @@ class ConsumerGroups:
         group.config = self.config(group.group_id)
         if not self._admits(group, request):
             return Refusal(E.GROUP_MAX_SIZE_REACHED, "Too many members, or too large ones.")
-        result = group.handle(request, self._topics, now, self._context.wall_ms(now))
+        result = group.handle(request, self.topics, now, self._context.wall_ms(now))
         if not isinstance(result, Refusal):
             self._groups[request.group_id] = group
-            self._log(group, now)
+            self._settle(group, now)
         return result
+
+    def handle_classic(self, group: ConsumerGroup, request: GroupRequest, now: float) -> Response:
+        """Handle a request of a member that uses the classic protocol."""
+        group.config = self.config(group.group_id)
+        response = self._response(group, request, now)
+        # it may have taken the place of the last member of the consumer protocol
+        rejoins = not isinstance(request, Join) or group.state is not ConsumerGroupState.STABLE
+        self._settle(group, now, rejoins)
+        return response
+
+    def _response(self, group: ConsumerGroup, request: GroupRequest, now: float) -> Response:
+        match request:
+            case Join() if not self._admits_join(group, request):
+                return Joined(request.reply_to, E.GROUP_MAX_SIZE_REACHED)
+            case Join():
+                wall_ms = self._context.wall_ms(now)
+                return classic_protocol.join(
+                    group, request, self.topics, self._new_member_id, now, wall_ms
+                )
+            case Sync():
+                return classic_protocol.sync(group, request, self.topics, now)
+            case Heartbeat():
+                return classic_protocol.heartbeat(group, request, now)
+            case Leave():
+                return classic_protocol.leave(group, request, self.topics)
+
+    def _new_member_id(self) -> str:
+        return self._context.new_uuid().hex()
 
     def _admits(self, group: ConsumerGroup, request: HeartbeatRequest) -> bool:
         known = group.subscriptions.get(request.member_id)
@@ -125,12 +180,19 @@ class ConsumerGroups:
         size = before.updated(request).size - (0 if known is None else before.size)
         return self._usage.admits_members(known is None, size)
 
+    def _admits_join(self, group: ConsumerGroup, request: Join) -> bool:
+        known = group.subscriptions.get(request.member_id)
+        size = sum(len(name) + len(metadata) for name, metadata in request.protocols)
+        return self._usage.admits_members(
+            known is None, size - (0 if known is None else known.size)
+        )
+
     def due(self, group_id: str, now: float) -> None:
         """Handle the expired deadlines of a group, if it is one of these."""
         group = self._groups.get(group_id)
         if group is not None:
-            group.advance(self._topics, now)
-            self._log(group, now)
+            group.advance(self.topics, now)
+            self._settle(group, now)
 
     def forget(self, group: ConsumerGroup, now: float) -> None:
         """Delete a group without members."""
@@ -138,15 +200,30 @@ class ConsumerGroups:
         self._log(group, now)
         self._remove(group)
 
+    def _settle(self, group: ConsumerGroup, now: float, rejoins: bool = True) -> None:
+        """Log the changes of a group, and change its type if no member needs this one.
+
+        rejoins: whether the members have to rejoin then.
+        """
+        if not group.downgrades:
+            self._log(group, now)
+            return
+        self._remove(group)
+        self._downgrade(group, rejoins, now)
+
+    def records(self, group: ConsumerGroup) -> list[LogRecord]:
+        """Return the changes of a group that are not yet logged, as records."""
+        changes, group.changes = group.changes, []
+        return [record for each in changes for record in encode(group.group_id, each)]
+
     def _remove(self, group: ConsumerGroup) -> None:
         del self._groups[group.group_id]
         self._usage.forget(group)
         self._context.deadlines.cancel(GroupDue(self._index, group.group_id))
 
     def _log(self, group: ConsumerGroup, now: float) -> None:
-        changes, group.changes = group.changes, []
-        if changes:
-            records = [record for each in changes for record in encode(group.group_id, each)]
+        records = self.records(group)
+        if records:
             self._write(records, now)
         self._note(group)
 

@@ -9,11 +9,12 @@ Invariant: a partition has one member at a time, and epochs only grow.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ....protocol import ErrorCode
-from . import checks
+from . import changes, checks
 from .assignors import ASSIGNORS, MemberSpec
 from .checks import Refusal
 from .members import (
@@ -21,21 +22,13 @@ from .members import (
     LEAVE_STATIC,
     NOTHING,
     Current,
-    CurrentChanged,
-    Deleted,
-    EpochChanged,
     HeartbeatRequest,
     MemberState,
     Partitions,
-    RegexResolved,
-    Resolved,
     Subscription,
-    SubscriptionChanged,
-    TargetChanged,
-    TargetEpochChanged,
     TopicPartition,
 )
-from .metadata import ConsumerGroupMetadata, RebalanceExpired, SessionExpired
+from .metadata import DEADLINES, ConsumerGroupMetadata, RebalanceExpired, SessionExpired
 from .reconciliation import Target, reconciled
 from .regular_expressions import matching, pattern_error
 from .topics import Topics, metadata_hash, partition_counts, topic_ids
@@ -73,8 +66,9 @@ class ConsumerGroup(ConsumerGroupMetadata):
             return refusal
         if request.member_epoch < JOIN:
             return self._leave(request, topics)
-        self._replace_static(request)
-        return self._heartbeat(request, topics, now, wall_ms)
+        if request.member_epoch == JOIN:
+            self.replace_static(request)
+        return self.reconcile(request, topics, now, wall_ms)
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
@@ -84,19 +78,23 @@ class ConsumerGroup(ConsumerGroupMetadata):
         """Remove the members whose time is over."""
         while (due := self.deadlines.pop_due(now)) is not None:
             if due.member_id in self.subscriptions:
-                self.remove(due.member_id, topics)
+                self.remove((due.member_id,), topics)
 
     def loaded(self, now: float) -> None:
-        """Let sessions and rebalance timeouts begin: another broker has coordinated the group."""
+        """Let sessions and rebalance timeouts begin: another one has coordinated the group."""
         for member_id, subscription in self.subscriptions.items():
-            self.deadlines.set(SessionExpired(member_id), now + self.config.session_timeout)
+            self.renew_session(member_id, now)
             current = self.current.get(member_id, NEW)
             self._set_rebalance_deadline(member_id, subscription, current, now)
 
     def delete(self) -> None:
         """Delete a group without members."""
         assert not self.subscriptions
-        self.change(Deleted())
+        self.change(changes.Deleted())
+
+    def renew_session(self, member_id: str, now: float) -> None:
+        """Let the session of a member begin anew."""
+        self.deadlines.set(SessionExpired(member_id), now + self.session_timeout(member_id))
 
     # -- a heartbeat
 
@@ -105,39 +103,48 @@ class ConsumerGroup(ConsumerGroupMetadata):
         if request.member_epoch == LEAVE_STATIC:
             # it keeps its partitions for its successor, until its session expires
             current = replace(self.current.get(member_id, NEW), pending_revocation=NOTHING)
-            self.change(CurrentChanged(member_id, replace(current, epoch=LEAVE_STATIC)))
+            self.change(changes.CurrentChanged(member_id, replace(current, epoch=LEAVE_STATIC)))
             self.deadlines.cancel(RebalanceExpired(member_id))
         else:
-            self.remove(member_id, topics)
+            self.remove((member_id,), topics)
         return HeartbeatResult(member_id, request.member_epoch)
 
-    def _replace_static(self, request: HeartbeatRequest) -> None:
-        """Let a member take the place of a static member that has left for a while."""
+    def replace_static(self, request: HeartbeatRequest) -> None:
+        """Let a member that joins take the place of the static member with its instance id."""
         before, after = self.static_member(request.instance_id), request.member_id
-        if before is None or request.member_epoch != JOIN:
+        if before is None:
             return
         subscription, target = self.subscriptions[before], self.targets.get(before, NOTHING)
         current = replace(self.current.get(before, NEW), epoch=JOIN, previous_epoch=0)
         if before != after:
             self._remove(before)
-            self.change(SubscriptionChanged(after, subscription))
-            self.change(TargetChanged(after, target))
-        self.change(CurrentChanged(after, current))
+            self.change(changes.SubscriptionChanged(after, subscription))
+            self.change(changes.TargetChanged(after, target))
+        self.change(changes.CurrentChanged(after, current))
 
-    def _heartbeat(
-        self, request: HeartbeatRequest, topics: Topics, now: float, wall_ms: int
+    def reconcile(
+        self,
+        request: HeartbeatRequest,
+        topics: Topics,
+        now: float,
+        wall_ms: int,
+        assigns: bool = True,
     ) -> HeartbeatResult:
+        """Handle the heartbeat or the JoinGroup of a member that may send it.
+
+        assigns: whether it may compute a target assignment.
+        """
         member_id = request.member_id
         before = self.current.get(member_id, NEW)
         self._subscribe(request, topics, wall_ms)
-        if self.epoch > self.assignment_epoch and self._may_assign(wall_ms):
+        if assigns and self.epoch > self.assignment_epoch and self._may_assign(wall_ms):
             self._assign(topics, wall_ms)
         target = Target(self.assignment_epoch, self.targets.get(member_id, NOTHING))
         after = reconciled(before, target, request.owned, self._is_free)
         if after != before or member_id not in self.current:
-            self.change(CurrentChanged(member_id, after))
+            self.change(changes.CurrentChanged(member_id, after))
             self._set_rebalance_deadline(member_id, self.subscriptions[member_id], after, now)
-        self.deadlines.set(SessionExpired(member_id), now + self.config.session_timeout)
+        self.renew_session(member_id, now)
         changed = request.is_full or after.assigned != before.assigned
         return HeartbeatResult(member_id, after.epoch, after.assigned if changed else None)
 
@@ -147,7 +154,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
         before = known or NO_SUBSCRIPTION
         after = before.updated(request)
         if known is None or after != before:
-            self.change(SubscriptionChanged(request.member_id, after))
+            self.change(changes.SubscriptionChanged(request.member_id, after))
             self._drop_regex(before.topic_regex)
         self._resolve(after.topic_regex, topics, wall_ms)
         if self._metadata_changed(topics) or not after.subscribes_as(before):
@@ -164,7 +171,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
         return False
 
     def _bump(self, topics: Topics) -> None:
-        self.change(EpochChanged(self.epoch + 1, metadata_hash(topics, self.topic_names)))
+        self.change(changes.EpochChanged(self.epoch + 1, metadata_hash(topics, self.topic_names)))
         self.hashed = topics.version, self.revision
 
     # -- regular expressions
@@ -186,15 +193,15 @@ class ConsumerGroup(ConsumerGroupMetadata):
         known = self.resolved.get(expression)
         if not expression or (known is not None and not _is_stale(known, topics, wall_ms)):
             return
-        resolved = Resolved(matching(expression, topics.names()), topics.version, wall_ms)
+        resolved = changes.Resolved(matching(expression, topics.names()), topics.version, wall_ms)
         if known is None or known.topics != resolved.topics:
-            self.change(RegexResolved(expression, resolved))
+            self.change(changes.RegexResolved(expression, resolved))
         else:
             self.resolved[expression] = resolved  # the same topics: nothing to log
 
     def _drop_regex(self, expression: str) -> None:
         if expression in self.resolved and expression not in self.regexes:
-            self.change(RegexResolved(expression, None))
+            self.change(changes.RegexResolved(expression, None))
 
     # -- the target assignment
 
@@ -218,8 +225,8 @@ class ConsumerGroup(ConsumerGroupMetadata):
         for member_id in self.subscriptions:
             partitions = frozenset(assignment.get(member_id, ()))
             if partitions != self.targets.get(member_id):
-                self.change(TargetChanged(member_id, partitions))
-        self.change(TargetEpochChanged(self.epoch, wall_ms))
+                self.change(changes.TargetChanged(member_id, partitions))
+        self.change(changes.TargetEpochChanged(self.epoch, wall_ms))
 
     def _is_free(self, partition: TopicPartition) -> bool:
         return partition not in self.owners
@@ -227,29 +234,41 @@ class ConsumerGroup(ConsumerGroupMetadata):
     def _set_rebalance_deadline(
         self, member_id: str, subscription: Subscription, current: Current, now: float
     ) -> None:
-        revokes = current.state is MemberState.UNREVOKED_PARTITIONS
+        # one of the classic protocol has deadlines for its next JoinGroup and SyncGroup
+        revokes = current.state is MemberState.UNREVOKED_PARTITIONS and subscription.classic is None
         timeout = subscription.rebalance_timeout_ms / 1000
         self.deadlines.set(RebalanceExpired(member_id), now + timeout if revokes else None)
 
     # -- members that go
 
-    def remove(self, member_id: str, topics: Topics) -> None:
-        """Remove a member that left, or whose time is over."""
-        expression = self.subscriptions[member_id].topic_regex
-        self._remove(member_id)
-        self._drop_regex(expression)
+    def remove(self, member_ids: Iterable[str], topics: Topics) -> None:
+        """Remove members that left, or whose time is over."""
+        for member_id in member_ids:
+            expression = self.subscriptions[member_id].topic_regex
+            self._remove(member_id)
+            self._drop_regex(expression)
+        if self.downgrades:
+            return  # the generation of the classic group begins with this epoch
         self._bump(topics)
         if not self.subscriptions:
-            self.change(TargetEpochChanged(self.epoch, 0))
+            self.change(changes.TargetEpochChanged(self.epoch, 0))
+
+    def dissolve(self) -> None:
+        """Remove all members, and delete the group: it becomes a classic one."""
+        for member_id in list(self.subscriptions):
+            self._remove(member_id)
+        for expression in list(self.resolved):
+            self.change(changes.RegexResolved(expression, None))
+        self.delete()
 
     def _remove(self, member_id: str) -> None:
-        self.change(CurrentChanged(member_id, None))
-        self.change(TargetChanged(member_id, None))
-        self.change(SubscriptionChanged(member_id, None))
-        self.deadlines.cancel(SessionExpired(member_id))
-        self.deadlines.cancel(RebalanceExpired(member_id))
+        self.change(changes.CurrentChanged(member_id, None))
+        self.change(changes.TargetChanged(member_id, None))
+        self.change(changes.SubscriptionChanged(member_id, None))
+        for deadline in DEADLINES:
+            self.deadlines.cancel(deadline(member_id))
 
 
-def _is_stale(resolved: Resolved, topics: Topics, wall_ms: int) -> bool:
+def _is_stale(resolved: changes.Resolved, topics: Topics, wall_ms: int) -> bool:
     changed = resolved.version != topics.version
     return changed and not 0 <= wall_ms - resolved.timestamp < REFRESH_MS

@@ -1,7 +1,4 @@
-"""The members of a consumer group, and the changes of a group that its coordinator logs.
-
-Invariant: a change is one record of `__consumer_offsets`; a group is what its changes made of it.
-"""
+"""The members of a consumer group: what they send, what they are subscribed to, what they have."""
 
 from __future__ import annotations
 
@@ -9,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Any, Final, NamedTuple
+
+from ..requests import Protocols
 
 LEAVE: Final = -1
 """The member epoch of a member that leaves."""
@@ -45,10 +44,22 @@ class MemberState(IntEnum):
     """It waits for partitions that other members have to revoke."""
 
 
-class HeartbeatRequest(NamedTuple):
-    """A ConsumerGroupHeartbeat; None for what does not change.
+class ClassicMember(NamedTuple):
+    """What a member that uses the classic protocol sent in its JoinGroup."""
 
-    owned: the partitions that the member has.
+    session_timeout_ms: int
+    protocols: Protocols
+
+    @property
+    def size(self) -> int:
+        """Bytes of its protocols."""
+        return sum(len(name) + len(metadata) for name, metadata in self.protocols)
+
+
+class HeartbeatRequest(NamedTuple):
+    """A ConsumerGroupHeartbeat, or a JoinGroup as one; None for what does not change.
+
+    owned: the partitions that the member has. classic: of a JoinGroup.
     """
 
     group_id: str
@@ -63,6 +74,7 @@ class HeartbeatRequest(NamedTuple):
     owned: Partitions | None = None
     client_id: str = ""
     client_host: str = ""
+    classic: ClassicMember | None = None
 
     @property
     def is_full(self) -> bool:
@@ -74,7 +86,10 @@ class HeartbeatRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member said of itself. topic_regex: "" for none."""
+    """What a member said of itself.
+
+    topic_regex: "" for none. classic: None for a member that uses the consumer protocol.
+    """
 
     instance_id: str | None = None
     rack_id: str | None = None
@@ -84,6 +99,7 @@ class Subscription:
     topic_regex: str = ""
     rebalance_timeout_ms: int = NOT_SET
     server_assignor: str | None = None
+    classic: ClassicMember | None = None
 
     def updated(self, request: HeartbeatRequest) -> Subscription:
         """Return what it is after a heartbeat."""
@@ -103,6 +119,7 @@ class Subscription:
             self,
             client_id=request.client_id,
             client_host=request.client_host,
+            classic=request.classic,
             **changed,
         )
 
@@ -112,9 +129,10 @@ class Subscription:
 
     @property
     def size(self) -> int:
-        """Characters of its texts."""
+        """Characters of its texts, and bytes of its protocols."""
         texts = (self.instance_id, self.rack_id, self.client_id, self.client_host, self.topic_regex)
-        return sum(len(text or "") for text in texts) + sum(map(len, self.topic_names))
+        size = sum(len(text or "") for text in texts) + sum(map(len, self.topic_names))
+        return size + (0 if self.classic is None else self.classic.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,72 +160,3 @@ class Current:
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether it has its target assignment of an epoch."""
         return self.state is MemberState.STABLE and self.epoch == epoch
-
-
-class EpochChanged(NamedTuple):
-    """The group epoch, and the hash of the topics that the group is subscribed to."""
-
-    epoch: int
-    metadata_hash: int
-
-
-class SubscriptionChanged(NamedTuple):
-    """The subscription of a member; None for one that is no longer a member."""
-
-    member_id: str
-    subscription: Subscription | None
-
-
-class TargetChanged(NamedTuple):
-    """The target assignment of a member; None for one that is no longer a member."""
-
-    member_id: str
-    partitions: Partitions | None
-
-
-class TargetEpochChanged(NamedTuple):
-    """The epoch of the target assignment, when it was computed in milliseconds since 1970."""
-
-    epoch: int
-    timestamp: int
-
-
-class CurrentChanged(NamedTuple):
-    """What a member has; None for one that is no longer a member."""
-
-    member_id: str
-    current: Current | None
-
-
-class Resolved(NamedTuple):
-    """The topics that a regular expression matches.
-
-    version: of the topics among which they were looked for. timestamp: when, in milliseconds since
-    1970.
-    """
-
-    topics: frozenset[str]
-    version: int
-    timestamp: int
-
-
-class RegexResolved(NamedTuple):
-    """The topics of a regular expression; None for one that no member has."""
-
-    expression: str
-    resolved: Resolved | None
-
-
-class Deleted(NamedTuple):
-    """The group is deleted; its members have been removed before."""
-
-
-Change = (
-    EpochChanged
-    | SubscriptionChanged
-    | TargetChanged
-    | TargetEpochChanged
-    | CurrentChanged
-    | RegexResolved
-    | Deleted
-)

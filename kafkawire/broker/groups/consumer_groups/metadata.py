@@ -9,26 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
 from ...deadlines import Deadlines
+from . import changes
 from .assignors import ASSIGNORS
 from .members import (
     INITIAL_EPOCH,
-    Change,
     ConsumerGroupState,
     Current,
-    CurrentChanged,
-    Deleted,
-    EpochChanged,
     MemberState,
     Partitions,
-    RegexResolved,
-    Resolved,
     Subscription,
-    SubscriptionChanged,
-    TargetChanged,
-    TargetEpochChanged,
     TopicPartition,
 )
 
@@ -36,11 +29,30 @@ S = ConsumerGroupState
 T = TypeVar("T")
 
 
+class Migration(Enum):
+    """Whether groups with members change their type (`group.consumer.migration.policy`)."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def may_upgrade(self) -> bool:
+        """Whether a classic group may become a consumer group."""
+        return self in (Migration.BIDIRECTIONAL, Migration.UPGRADE)
+
+    @property
+    def may_downgrade(self) -> bool:
+        """Whether a consumer group may become a classic group."""
+        return self in (Migration.BIDIRECTIONAL, Migration.DOWNGRADE)
+
+
 class GroupConfig(NamedTuple):
     """The settings of a group; times in seconds.
 
     assignors: those that members may choose, the default one first. assignment_interval: the least
-    time between two target assignments.
+    time between two target assignments. classic_max_size: of the classic group that it may become.
     """
 
     session_timeout: float = 45.0
@@ -48,6 +60,8 @@ class GroupConfig(NamedTuple):
     assignment_interval: float = 0.0
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = tuple(ASSIGNORS)
+    migration: Migration = Migration.BIDIRECTIONAL
+    classic_max_size: int = 2**31 - 1
 
 
 DEFAULT_CONFIG: Final = GroupConfig()
@@ -67,7 +81,27 @@ class RebalanceExpired:
     member_id: str
 
 
-Deadline = SessionExpired | RebalanceExpired
+@dataclass(frozen=True, slots=True)
+class JoinExpired:
+    """Deadline: a member of the classic protocol has not rejoined within its rebalance timeout."""
+
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyncExpired:
+    """Deadline: a member of the classic protocol has not sent SyncGroup after its JoinGroup."""
+
+    member_id: str
+
+
+Deadline = SessionExpired | RebalanceExpired | JoinExpired | SyncExpired
+DEADLINES: Final[tuple[type[Deadline], ...]] = (
+    SessionExpired,
+    RebalanceExpired,
+    JoinExpired,
+    SyncExpired,
+)
 
 
 class ConsumerGroupMetadata:
@@ -88,13 +122,16 @@ class ConsumerGroupMetadata:
         self.subscriptions: dict[str, Subscription] = {}
         self.current: dict[str, Current] = {}
         self.targets: dict[str, Partitions] = {}
-        self.changes: list[Change] = []
+        self.changes: list[changes.Change] = []
         self.deadlines: Deadlines[Deadline] = Deadlines()
-        self.resolved: dict[str, Resolved] = {}
+        self.resolved: dict[str, changes.Resolved] = {}
         self._static: dict[str, str] = {}
         self.owners: dict[TopicPartition, str] = {}
         self._names: Counter[str] = Counter()
         self._assignors: Counter[str] = Counter()
+        self._protocols: Counter[str] = Counter()
+        self.classic_members = 0
+        """How many members use the classic protocol."""
         self.regexes: Counter[str] = Counter()
         self.revision = 0
         """Rises with each change of what the group is subscribed to."""
@@ -148,38 +185,58 @@ class ConsumerGroupMetadata:
         """Return the member id of a static member."""
         return None if instance_id is None else self._static.get(instance_id)
 
+    @property
+    def downgrades(self) -> bool:
+        """Whether all members use the classic protocol, so that it becomes a classic group."""
+        only_classic = 0 < self.classic_members == len(self.subscriptions)
+        fits = self.classic_members <= self.config.classic_max_size
+        return only_classic and fits and self.config.migration.may_downgrade
+
+    def supports(self, protocols: Iterable[str]) -> bool:
+        """Whether all members of the classic protocol have one of these protocols."""
+        return any(self._protocols[name] == self.classic_members for name in protocols)
+
+    def session_timeout(self, member_id: str) -> float:
+        """Return the session timeout of a member in seconds: that of a JoinGroup is its own."""
+        classic = self.subscriptions[member_id].classic
+        return self.config.session_timeout if classic is None else classic.session_timeout_ms / 1000
+
     # -- changes
 
-    def change(self, change: Change) -> None:
+    def change(self, change: changes.Change) -> None:
         """Apply a change, which the coordinator will log."""
         self.apply(change)
         self.changes.append(change)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: changes.Change) -> None:
         """Apply a change: a new one, or one of the log."""
         match change:
-            case EpochChanged():
+            case changes.EpochChanged():
                 self.epoch, self.metadata_hash = change
-            case TargetEpochChanged():
+            case changes.TargetEpochChanged():
                 self.assignment_epoch, self.assigned_at = change
-            case TargetChanged(member_id, None):
+            case changes.TargetChanged(member_id, None):
                 self.targets.pop(member_id, None)
-            case TargetChanged(member_id, partitions):
+            case changes.TargetChanged(member_id, partitions):
                 assert partitions is not None
                 self.targets[member_id] = partitions
-            case SubscriptionChanged(member_id, subscription):
+            case changes.SubscriptionChanged(member_id, subscription):
                 self._apply_subscription(member_id, subscription)
-            case CurrentChanged(member_id, current):
+            case changes.CurrentChanged(member_id, current):
                 self._apply_current(member_id, current)
-            case RegexResolved(expression, None):
-                self.resolved.pop(expression, None)
-                self.revision += 1
-            case RegexResolved(expression, resolved):
-                assert resolved is not None
-                self.resolved[expression] = resolved
-                self.revision += 1
-            case Deleted():
+            case changes.RegexResolved(expression, resolved):
+                self._apply_regex(expression, resolved)
+            case changes.Deleted():
                 self.epoch, self.assignment_epoch = INITIAL_EPOCH, 0
+            case changes.Upgraded():
+                pass  # it is the classic group that is no more
+
+    def _apply_regex(self, expression: str, resolved: changes.Resolved | None) -> None:
+        self.revision += 1
+        if resolved is None:
+            self.resolved.pop(expression, None)
+        else:
+            self.resolved[expression] = resolved
 
     def _apply_subscription(self, member_id: str, after: Subscription | None) -> None:
         before = self.subscriptions.get(member_id)
@@ -193,6 +250,10 @@ class ConsumerGroupMetadata:
                 _count(self.regexes, (subscription.topic_regex,), sign)
             if subscription.server_assignor is not None:
                 _count(self._assignors, (subscription.server_assignor,), sign)
+            if subscription.classic is not None:
+                self.classic_members += sign
+                names = {name for name, _ in subscription.classic.protocols}
+                _count(self._protocols, names, sign)
         if before is not None and self._static.get(before.instance_id or "") == member_id:
             del self._static[before.instance_id or ""]
         if after is None:

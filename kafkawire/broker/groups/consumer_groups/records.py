@@ -6,6 +6,7 @@ ConsumerGroupTargetAssignmentMetadata TargetEpochChanged    by group
 ConsumerGroupTargetAssignmentMember   TargetChanged         by group and member
 ConsumerGroupCurrentMemberAssignment  CurrentChanged        by group and member
 ConsumerGroupRegularExpression        RegexResolved         by group and expression
+GroupMetadata                         Upgraded              by group: its tombstone
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from ....messages.consumer_group_current_member_assignment_value import (
     TopicPartitions as CurrentPartitions,
 )
 from ....messages.consumer_group_member_metadata_key import ConsumerGroupMemberMetadataKey
-from ....messages.consumer_group_member_metadata_value import ConsumerGroupMemberMetadataValue
+from ....messages.consumer_group_member_metadata_value import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    ConsumerGroupMemberMetadataValue,
+)
 from ....messages.consumer_group_metadata_key import ConsumerGroupMetadataKey
 from ....messages.consumer_group_metadata_value import ConsumerGroupMetadataValue
 from ....messages.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
@@ -45,25 +50,12 @@ from ....messages.consumer_group_target_assignment_metadata_key import (
 from ....messages.consumer_group_target_assignment_metadata_value import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from ....messages.group_metadata_key import GroupMetadataKey
 from ....primitives import Message, Structure
 from ....protocol.log_records import encode_log_message
 from ..offsets import LogRecord
-from .members import (
-    Change,
-    Current,
-    CurrentChanged,
-    Deleted,
-    EpochChanged,
-    MemberState,
-    Partitions,
-    RegexResolved,
-    Resolved,
-    Subscription,
-    SubscriptionChanged,
-    TargetChanged,
-    TargetEpochChanged,
-    TopicPartition,
-)
+from . import changes
+from .members import ClassicMember, Current, MemberState, Partitions, Subscription, TopicPartition
 
 VERSION: Final = 0
 """The only version of each key and value."""
@@ -95,46 +87,49 @@ def partitions_of(topics: Iterable[OfTopic]) -> Partitions:
 # -- writing
 
 
-def encode(group_id: str, change: Change) -> list[LogRecord]:
+def encode(group_id: str, change: changes.Change) -> list[LogRecord]:
     """Encode a change of a group."""
+    if isinstance(change, changes.Removal):
+        return [(encode_log_message(key, VERSION), None) for key in _removed(group_id, change)]
+    key, value = _message(group_id, change)
+    encoded = None if value is None else encode_log_message(value, VERSION)
+    return [(encode_log_message(key, VERSION), encoded)]
+
+
+def _removed(group_id: str, change: changes.Removal) -> list[Message]:
+    """Return the keys of tombstones."""
+    if isinstance(change, changes.Upgraded):
+        return [GroupMetadataKey(group=group_id)]
     return [
-        (
-            encode_log_message(key, VERSION),
-            None if value is None else encode_log_message(value, VERSION),
-        )
-        for key, value in _messages(group_id, change)
+        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
+        ConsumerGroupMetadataKey(group_id=group_id),
     ]
 
 
-def _messages(group_id: str, change: Change) -> list[tuple[Message, Message | None]]:
+def _message(group_id: str, change: changes.Update) -> tuple[Message, Message | None]:
     match change:
-        case EpochChanged(epoch, metadata_hash):
+        case changes.EpochChanged(epoch, metadata_hash):
             value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
-            return [(ConsumerGroupMetadataKey(group_id=group_id), value)]
-        case SubscriptionChanged(member_id, subscription):
+            return ConsumerGroupMetadataKey(group_id=group_id), value
+        case changes.SubscriptionChanged(member_id, subscription):
             member = ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)
-            return [(member, None if subscription is None else _subscription(subscription))]
-        case TargetEpochChanged(epoch, timestamp):
+            return member, None if subscription is None else _subscription(subscription)
+        case changes.TargetEpochChanged(epoch, timestamp):
             target = ConsumerGroupTargetAssignmentMetadataValue(
                 assignment_epoch=epoch, assignment_timestamp=timestamp
             )
-            return [(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), target)]
-        case TargetChanged(member_id, partitions):
+            return ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), target
+        case changes.TargetChanged(member_id, partitions):
             key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
-            return [(key, None if partitions is None else _target(partitions))]
-        case CurrentChanged(member_id, current):
+            return key, None if partitions is None else _target(partitions)
+        case changes.CurrentChanged(member_id, current):
             of = ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)
-            return [(of, None if current is None else _current(current))]
-        case RegexResolved(expression, resolved):
+            return of, None if current is None else _current(current)
+        case changes.RegexResolved(expression, resolved):
             regex = ConsumerGroupRegularExpressionKey(
                 group_id=group_id, regular_expression=expression
             )
-            return [(regex, None if resolved is None else _resolved(resolved))]
-        case Deleted():
-            return [
-                (ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id), None),
-                (ConsumerGroupMetadataKey(group_id=group_id), None),
-            ]
+            return regex, None if resolved is None else _resolved(resolved)
 
 
 def _subscription(given: Subscription) -> ConsumerGroupMemberMetadataValue:
@@ -147,10 +142,20 @@ def _subscription(given: Subscription) -> ConsumerGroupMemberMetadataValue:
         subscribed_topic_regex=given.topic_regex,
         rebalance_timeout_ms=given.rebalance_timeout_ms,
         server_assignor=given.server_assignor,
+        classic_member_metadata=None if given.classic is None else _classic(given.classic),
     )
 
 
-def _resolved(resolved: Resolved) -> ConsumerGroupRegularExpressionValue:
+def _classic(given: ClassicMember) -> ClassicMemberMetadata:
+    return ClassicMemberMetadata(
+        session_timeout_ms=given.session_timeout_ms,
+        supported_protocols=[
+            ClassicProtocol(name=name, metadata=metadata) for name, metadata in given.protocols
+        ],
+    )
+
+
+def _resolved(resolved: changes.Resolved) -> ConsumerGroupRegularExpressionValue:
     return ConsumerGroupRegularExpressionValue(
         topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp
     )
@@ -189,7 +194,7 @@ def _current_topics(current: Current, partitions: Partitions) -> list[CurrentPar
 # -- reading
 
 
-def decode(key: Structure, value: Structure | None) -> tuple[str, Change] | None:
+def decode(key: Structure, value: Structure | None) -> tuple[str, changes.Change] | None:
     """Decode a record: the id of the group and the change; None for one of another kind."""
     kind = _CHANGES.get(type(key))
     return None if kind is None else kind(key, value)
@@ -197,24 +202,26 @@ def decode(key: Structure, value: Structure | None) -> tuple[str, Change] | None
 
 def _epoch_changed(
     key: ConsumerGroupMetadataKey, value: ConsumerGroupMetadataValue | None
-) -> tuple[str, Change]:
+) -> tuple[str, changes.Change]:
     if value is None:
-        return key.group_id, Deleted()
-    return key.group_id, EpochChanged(value.epoch, value.metadata_hash)
+        return key.group_id, changes.Deleted()
+    return key.group_id, changes.EpochChanged(value.epoch, value.metadata_hash)
 
 
 def _target_epoch_changed(
     key: ConsumerGroupTargetAssignmentMetadataKey,
     value: ConsumerGroupTargetAssignmentMetadataValue | None,
-) -> tuple[str, Change]:
+) -> tuple[str, changes.Change]:
     if value is None:
-        return key.group_id, TargetEpochChanged(0, 0)
-    return key.group_id, TargetEpochChanged(value.assignment_epoch, value.assignment_timestamp)
+        return key.group_id, changes.TargetEpochChanged(0, 0)
+    return key.group_id, changes.TargetEpochChanged(
+        value.assignment_epoch, value.assignment_timestamp
+    )
 
 
 def _subscription_changed(
     key: ConsumerGroupMemberMetadataKey, value: ConsumerGroupMemberMetadataValue | None
-) -> tuple[str, Change]:
+) -> tuple[str, changes.Change]:
     subscription = None
     if value is not None:
         subscription = Subscription(
@@ -226,16 +233,24 @@ def _subscription_changed(
             value.subscribed_topic_regex or "",
             value.rebalance_timeout_ms,
             value.server_assignor,
+            _classic_member(value.classic_member_metadata),
         )
-    return key.group_id, SubscriptionChanged(key.member_id, subscription)
+    return key.group_id, changes.SubscriptionChanged(key.member_id, subscription)
+
+
+def _classic_member(metadata: ClassicMemberMetadata | None) -> ClassicMember | None:
+    if metadata is None:
+        return None
+    protocols = tuple((each.name, each.metadata) for each in metadata.supported_protocols)
+    return ClassicMember(metadata.session_timeout_ms, protocols)
 
 
 def _target_changed(
     key: ConsumerGroupTargetAssignmentMemberKey,
     value: ConsumerGroupTargetAssignmentMemberValue | None,
-) -> tuple[str, Change]:
+) -> tuple[str, changes.Change]:
     partitions = None if value is None else partitions_of(value.topic_partitions)
-    return key.group_id, TargetChanged(key.member_id, partitions)
+    return key.group_id, changes.TargetChanged(key.member_id, partitions)
 
 
 def _since(topics: Iterable[CurrentPartitions]) -> dict[TopicPartition, int]:
@@ -250,7 +265,7 @@ def _since(topics: Iterable[CurrentPartitions]) -> dict[TopicPartition, int]:
 def _current_changed(
     key: ConsumerGroupCurrentMemberAssignmentKey,
     value: ConsumerGroupCurrentMemberAssignmentValue | None,
-) -> tuple[str, Change]:
+) -> tuple[str, changes.Change]:
     current = None
     if value is not None:
         states = {state.value: state for state in MemberState}
@@ -262,16 +277,16 @@ def _current_changed(
             partitions_of(value.partitions_pending_revocation),
             _since([*value.assigned_partitions, *value.partitions_pending_revocation]),
         )
-    return key.group_id, CurrentChanged(key.member_id, current)
+    return key.group_id, changes.CurrentChanged(key.member_id, current)
 
 
 def _regex_resolved(
     key: ConsumerGroupRegularExpressionKey, value: ConsumerGroupRegularExpressionValue | None
-) -> tuple[str, Change]:
+) -> tuple[str, changes.Change]:
     resolved = None
     if value is not None:
-        resolved = Resolved(frozenset(value.topics), value.version, value.timestamp)
-    return key.group_id, RegexResolved(key.regular_expression, resolved)
+        resolved = changes.Resolved(frozenset(value.topics), value.version, value.timestamp)
+    return key.group_id, changes.RegexResolved(key.regular_expression, resolved)
 
 
 _CHANGES: Final[Mapping[type[Structure], Any]] = {

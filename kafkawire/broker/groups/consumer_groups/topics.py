@@ -27,6 +27,9 @@ class Topics(Protocol):
     def names(self) -> Iterable[str]:
         """Return the names of all topics."""
 
+    def name(self, topic_id: bytes, /) -> str | None:
+        """Return the name of a topic; None if it is deleted."""
+
 
 def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
     """Return a number for the ids and partition counts of topics, an int64; 0 if none exists."""
