@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kafkawire.broker.groups.consumer_groups.checks import Refusal
 from kafkawire.broker.groups.consumer_groups.group import ConsumerGroup, HeartbeatResult
 from kafkawire.broker.groups.consumer_groups.members import HeartbeatRequest, Partitions
-from kafkawire.broker.groups.consumer_groups.topics import Topic
+from kafkawire.broker.groups.consumer_groups.topics import Racks, Topic
 
 EPOCH_MS = 1_700_000_000_000
 NONE: Partitions = frozenset()
@@ -19,6 +19,7 @@ class FakeTopics:
 
     def __init__(self, **counts: int) -> None:
         self.counts = counts
+        self.of_racks: dict[str, str] = {}
         self.version = 1
 
     def find(self, name: str) -> Topic | None:
@@ -30,6 +31,14 @@ class FakeTopics:
 
     def name(self, found: bytes) -> str | None:
         return next((name for name in self.counts if topic_id(name) == found), None)
+
+    def racks(self, name: str) -> Racks:
+        rack = self.of_racks.get(name)
+        return () if rack is None else ((0, (rack,)),)
+
+    def move(self, name: str, rack: str) -> None:
+        self.of_racks[name] = rack
+        self.version += 1
 
     def set(self, name: str, count: int) -> None:
         self.counts[name] = count

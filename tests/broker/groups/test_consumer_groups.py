@@ -169,6 +169,15 @@ def test_new_partitions_and_topics_are_assigned() -> None:
     assert group.epoch == 3, "it is not subscribed to that"
 
 
+def test_an_epoch_begins_when_replicas_are_in_other_racks() -> None:
+    topics = FakeTopics(t=1, u=1)
+    group, (first,) = group_of("a", topics=topics)
+    for topic, epoch in (("t", 3), ("t", 4), ("u", 4)):
+        topics.move(topic, f"rack-{epoch}")
+        settle([first])
+        assert (group.epoch, first.epoch) == (epoch, epoch)
+
+
 def test_a_member_whose_session_expires_is_removed() -> None:
     group, (first, second) = group_of("a", "b", topics=FakeTopics(t=2))
     first.heartbeat(now=40.0)

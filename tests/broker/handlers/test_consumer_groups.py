@@ -281,6 +281,20 @@ def test_another_coordinator_goes_on_with_the_group() -> None:
     assert beat(other, "a", 3).error_code == E.NONE
 
 
+def test_the_group_epoch_rises_with_the_racks_of_replicas() -> None:
+    """As KIP-1101 has it; the assignors use no racks."""
+    harness = Harness(topics={"t": 2}, settings=SETTINGS)
+    client = coordinator(harness, "g")
+    beat(client, "a", rack_id="east")
+    assert described(client).group_epoch == 2
+    metadata = harness.broker().metadata
+    image = metadata.image
+    assert beat(client, "a", 2).member_epoch == 2
+    image.brokers[1] = image.brokers[1]._replace(rack="west")
+    image.offset += 1
+    assert beat(client, "a", 2).member_epoch == 3
+
+
 # -- classic groups
 
 

@@ -23,7 +23,7 @@ from .group import NO_SUBSCRIPTION, ConsumerGroup, HeartbeatResult
 from .members import JOIN, ConsumerGroupState, HeartbeatRequest
 from .metadata import GroupConfig, Migration
 from .records import decode, encode
-from .topics import Topic
+from .topics import Racks, Topic
 
 E = ErrorCode
 OF_BROKER: Final = "group.consumer."
@@ -49,6 +49,17 @@ class ClusterTopics:
     def names(self) -> Iterable[str]:
         """Return the names of all topics."""
         return (topic.name for topic in self._metadata.topics)
+
+    def racks(self, name: str) -> Racks:
+        """Return the racks of the replicas of a topic's partitions."""
+        topic, brokers = self._metadata.topics.get(name), self._metadata.image.brokers
+        found = []
+        for partition in () if topic is None else topic.partitions:
+            replicas = (brokers.get(each) for each in partition.replicas)
+            racks = sorted(each.rack for each in replicas if each is not None and each.rack)
+            if racks:
+                found.append((partition.index, tuple(racks)))
+        return tuple(found)
 
     def name(self, topic_id: bytes) -> str | None:
         """Return the name of a topic; None if it is deleted."""

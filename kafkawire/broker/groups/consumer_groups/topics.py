@@ -16,6 +16,10 @@ class Topic(NamedTuple):
     partitions: int
 
 
+Racks = tuple[tuple[int, tuple[str, ...]], ...]
+"""(partition, racks in order) of those whose replicas are in racks."""
+
+
 class Topics(Protocol):
     """The topics of a cluster. version: rises when they change."""
 
@@ -27,18 +31,27 @@ class Topics(Protocol):
     def names(self) -> Iterable[str]:
         """Return the names of all topics."""
 
+    def racks(self, name: str, /) -> Racks:
+        """Return the racks of the replicas of a topic's partitions."""
+
     def name(self, topic_id: bytes, /) -> str | None:
         """Return the name of a topic; None if it is deleted."""
 
 
 def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
-    """Return a number for the ids and partition counts of topics, an int64; 0 if none exists."""
+    """Return a number for the topics that exist, an int64; 0 if none does.
+
+    It differs when a topic is another one, has more partitions, or replicas in other racks
+    (KIP-1101).
+    """
     digest, exists = blake2b(digest_size=HASH_BYTES), False
     for name in sorted(names):
         topic = topics.find(name)
         if topic is not None:
             exists = True
             digest.update(topic.topic_id + topic.partitions.to_bytes(4, "big"))
+            if racks := topics.racks(name):
+                digest.update(repr(racks).encode())
     return int.from_bytes(digest.digest(), "big", signed=True) if exists else 0
 
 
