@@ -121,7 +121,6 @@ APIS: Final[Mapping[ApiKey, Api]] = {
         Handled.GROUP_COORDINATOR,
         (P.WRITE_TRANSACTION, P.READ_GROUP, P.READ_TOPIC),
         handler=TRANSACTIONAL,
-        versions=Versions(0, 5),  # not yet by the ids of topics
     ),
     ApiKey.DESCRIBE_ACLS: Api(Handled.BROKER, (P.DESCRIBE_CLUSTER,)),
     ApiKey.CREATE_ACLS: Api(Handled.CONTROLLER, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
@@ -195,8 +194,6 @@ APIS: Final[Mapping[ApiKey, Api]] = {
         Handled.TRANSACTION_COORDINATOR,
         (P.DESCRIBE_TRANSACTION,),
         handler=TRANSACTIONAL,
-        # version 2 has a regular expression, which clients could make take forever
-        versions=Versions(0, 1),
     ),
     ApiKey.ALLOCATE_PRODUCER_IDS: Api(
         Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING

@@ -8,6 +8,8 @@ from kafkawire.broker import Disconnected
 from kafkawire.broker.transactions.verification import Then
 from kafkawire.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
 from kafkawire.messages.describe_producers_response import DescribeProducersResponse
+from kafkawire.messages.list_transactions_request import ListTransactionsRequest
+from kafkawire.messages.list_transactions_response import ListTransactionsResponse
 from kafkawire.messages.produce_request import (
     ProduceRequest,
 )
@@ -157,6 +159,19 @@ def test_offsets_of_version_2_add_the_group(harness: NodeHarness) -> None:
     assert producer.commit_offset(6, version=5) == E.INVALID_PRODUCER_EPOCH
 
 
+def test_topics_of_offsets_are_named_by_their_ids(harness: NodeHarness) -> None:
+    topic = harness.topic("t")
+    assert topic is not None
+    producer = started(harness)
+    assert producer.commit_offset(5, 6, topic_id=topic.topic_id) == E.NONE
+    assert producer.commit_offset(5, 6, topic_id=bytes(range(16))) == E.UNKNOWN_TOPIC_ID
+    unknown = producer.commit_offset(5, 6, 7, topic_id=topic.topic_id)
+    assert unknown == E.UNKNOWN_TOPIC_OR_PARTITION
+    assert producer.ended(True).error_code == E.NONE
+    harness.advance(0.1)
+    assert committed_offset(harness) == (E.NONE, 5)
+
+
 @pytest.mark.parametrize("commit", [True, False])
 def test_a_transaction_goes_on_after_a_restart(harness: NodeHarness, commit: bool) -> None:
     producer = started(harness)
@@ -204,11 +219,16 @@ def test_transactions_are_listed_and_described(harness: NodeHarness) -> None:
     harness.advance(1.0)
     assert listed(harness, duration_filter=500) == ["x"]
     assert listed(harness, duration_filter=5000) == []
+    for pattern, expected in (("x", ["x"]), ("", ["x"]), (".*", ["x"]), ("y|xx", [])):
+        assert listed(harness, transactional_id_pattern=pattern) == expected
+    request = ListTransactionsRequest(transactional_id_pattern="(")
+    response = harness.client().exchange(request, 2, ListTransactionsResponse)
+    assert response.error_code == E.INVALID_REGULAR_EXPRESSION
     topic = TopicRequest(name="t", partition_indexes=[0, 1, 2])
-    response = harness.client().exchange(
+    producers = harness.client().exchange(
         DescribeProducersRequest(topics=[topic]), 0, DescribeProducersResponse
     )
-    first, second, third = response.topics[0].partitions
+    first, second, third = producers.topics[0].partitions
     assert first.active_producers == []
     [entry] = second.active_producers
     assert (entry.producer_id, entry.current_txn_start_offset) == (producer.producer_id, 0)

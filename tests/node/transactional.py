@@ -109,17 +109,21 @@ class Producer(NamedTuple):
         )
         return self.client.exchange(request, version, EndTxnResponse)
 
-    def commit_offset(self, offset: int, version: int = 3) -> E:
-        """Commit an offset of the group `g` for t-0 in the transaction."""
+    def commit_offset(
+        self, offset: int, version: int = 3, partition_index: int = 0, **topic: Any
+    ) -> E:
+        """Commit an offset of the group `g` for a topic, else t, in the transaction."""
         partition = TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=""
+            partition_index=partition_index, committed_offset=offset, committed_metadata=""
         )
         request = TxnOffsetCommitRequest(
             transactional_id="x",
             group_id="g",
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
-            topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])],
+            topics=[
+                TxnOffsetCommitRequestTopic(**(topic or {"name": "t"}), partitions=[partition])
+            ],
         )
         response = self.client.exchange(request, version, TxnOffsetCommitResponse)
         return E(response.topics[0].partitions[0].error_code)
@@ -211,5 +215,6 @@ def described(harness: NodeHarness, transactional_id: str) -> list[TransactionSt
 
 def listed(harness: NodeHarness, **filters: Any) -> list[str]:
     request = ListTransactionsRequest(**filters)
-    response = harness.client().exchange(request, 1, ListTransactionsResponse)
+    version = 2 if "transactional_id_pattern" in filters else 1
+    response = harness.client().exchange(request, version, ListTransactionsResponse)
     return [each.transactional_id for each in response.transaction_states]

@@ -1,4 +1,4 @@
-"""ListTransactions, DescribeTransactions and DescribeProducers (KIP-664).
+"""ListTransactions, DescribeTransactions and DescribeProducers (KIP-664, KIP-994, KIP-1152).
 
 Law: they show what is committed, and change nothing.
 """
@@ -22,6 +22,7 @@ from ...metadata import TopicIdPartition
 from ...protocol import ErrorCode
 from ...storage.producer_entry import ProducerStateEntry
 from ...transactions import Transaction, TransactionState
+from ..groups.consumer_groups.regular_expressions import matching, pattern_error
 from ..machines import Machines
 from ..metadata_cache import MetadataCache
 from .coordinators import TransactionCoordinators
@@ -33,6 +34,13 @@ def list_transactions(
     coordinators: TransactionCoordinators, body: ListTransactionsRequest, wall_ms: int
 ) -> ListTransactionsResponse:
     """List the transactional ids of this node's coordinators that the filters let through."""
+    pattern = body.transactional_id_pattern
+    if pattern and pattern_error(pattern) is not None:
+        return ListTransactionsResponse(error_code=E.INVALID_REGULAR_EXPRESSION)
+    listed = [each for of in coordinators.all() for each in of.transactions.values()]
+    if pattern:
+        matched = matching(pattern, (each.transactional_id for each in listed))
+        listed = [each for each in listed if each.transactional_id in matched]
     labels = {each.label for each in TransactionState}
     states, producers = set(body.state_filters), set(body.producer_id_filters)
 
@@ -49,8 +57,7 @@ def list_transactions(
                 producer_id=value.producer_id,
                 transaction_state=value.state.label,
             )
-            for coordinator in coordinators.all()
-            for value in coordinator.transactions.values()
+            for value in listed
             if fits(value)
         ],
     )

@@ -6,6 +6,7 @@ v2   request +committed_leader_epoch
 v3   flexible │ request +generation_id_or_member_epoch +member_id +group_instance_id
 v4   no new fields │ TRANSACTION_ABORTABLE may be returned
 v5   no new fields │ adds the partition of the group to the transaction (KIP-890)
+v6   +topic_id -name │ topics by their ids; UNKNOWN_TOPIC_ID
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from .verification import Claim, Errors, TransactionVerifier
 E = ErrorCode
 ABORTABLE_FROM: Final = 4
 ADDS_FROM: Final = 5
+TOPIC_IDS_FROM: Final = 6
 LOADING: Final[Mapping[ErrorCode, ErrorCode]] = {
     E.NETWORK_EXCEPTION: E.COORDINATOR_LOAD_IN_PROGRESS
 }
@@ -105,7 +107,7 @@ class TransactionalOffsets:
         if error:
             return offset_commit(body, error)
         response = offset_commit(body, E.NONE)
-        given = self._given(body, response, now)
+        given = self._given(request.version, body, response, now)
         if not (
             coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)
         ):
@@ -131,21 +133,29 @@ class TransactionalOffsets:
         return group.transactional_commit_error(body.member_id, generation, body.group_instance_id)
 
     def _given(
-        self, body: TxnOffsetCommitRequest, response: TxnOffsetCommitResponse, now: float
+        self,
+        version: int,
+        body: TxnOffsetCommitRequest,
+        response: TxnOffsetCommitResponse,
+        now: float,
     ) -> dict[TopicPartition, Committed]:
         """Return the offsets to commit; the response gets the errors of the others."""
         wall_ms = self._channel.context.wall_ms(now)
         longest = self._channel.context.settings.number("offset.metadata.max.bytes")
         given: dict[TopicPartition, Committed] = {}
+        topics, by_id = self._metadata.topics, version >= TOPIC_IDS_FROM
         for topic, results in zip(body.topics, response.topics, strict=True):
+            found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
             for each, result in zip(topic.partitions, results.partitions, strict=True):
                 metadata = each.committed_metadata or ""
-                if self._metadata.topics.partition(topic.name, each.partition_index) is None:
+                if found is None and by_id:
+                    result.error_code = E.UNKNOWN_TOPIC_ID
+                elif found is None or found.partition(each.partition_index) is None:
                     result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
                 elif len(metadata.encode()) > longest:
                     result.error_code = E.OFFSET_METADATA_TOO_LARGE
                 else:
-                    given[topic.name, each.partition_index] = Committed(
+                    given[found.name, each.partition_index] = Committed(
                         each.committed_offset, each.committed_leader_epoch, metadata, wall_ms
                     )
         return given

@@ -64,6 +64,7 @@ from .transactions.transaction_manager import TRANSACTION_KEY, TransactionManage
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
 LONG_BACKLOG_BYTES: Final = 1 << 20
+NOTHING: Final[frozenset[str]] = frozenset()
 """More than brokers take while the sender is busy, for each batch of a partition in flight. Records
 that wait for longer leave the caches of the processor, and the cyclic GC visits their futures.
 """
@@ -97,7 +98,8 @@ class Producer:
         )
         self._in_flight = RequestsInFlight(settings, self._sender, self._delivery_reports, owner)
         self._flushes = Flushes(self._accumulator)
-        self._tracked: frozenset[str] = frozenset()
+        self._tracked = 0
+        """Number of the topics that are tracked, those of records and of offsets."""
         self._closed = False
         self._due: float | None = None
         self._due_since: tuple[float, int] | None = None  # now and flush_to of a later `_next_due`
@@ -289,9 +291,11 @@ class Producer:
         if self._accumulator.waiting:
             out += self._accumulator.retry(now)
         self._reported_tokens += [each.tokens for each in out if isinstance(each, Failed)]
-        if len(self._accumulator.topics) > len(self._tracked):  # none is ever removed
-            self._tracked = frozenset(self._accumulator.topics)
-            out.append(TrackTopics(self._owner, self._tracked))
+        consumed = NOTHING if self.transactions is None else self.transactions.consumed
+        count = len(self._accumulator.topics) + len(consumed)
+        if count > self._tracked:  # none is ever removed
+            self._tracked = count
+            out.append(TrackTopics(self._owner, frozenset(self._accumulator.topics) | consumed))
         if self.transactions is not None:
             self._transact(self.transactions, now, out)
         elif self._settings.idempotent and self._accumulator.busy:

@@ -61,6 +61,28 @@ def test_version_2_needs_no_request_to_add_partitions_or_groups() -> None:
     assert (versions[A.TXN_OFFSET_COMMIT], versions[A.END_TXN]) == (5, 5)
 
 
+def test_offsets_name_topics_by_their_ids_once_they_are_known() -> None:
+    """Also those of topics that it produces nothing to, and not of one that is deleted."""
+    stage = Stage()
+    stage.simulation.create("consumed", [[1]])
+    user = stage.producer("p")
+    for _ in range(2):
+        user.begin()
+        user.send(b"a")
+        user.done(offsets(1, topic="consumed"))
+        user.flush()
+        user.done(commit)
+    versions = [version for api, version in stage.requests if api is A.TXN_OFFSET_COMMIT]
+    assert versions[-1] == 6
+    stage.simulation.trouble(Fault("TxnOffsetCommit", nth=1, error=ErrorCode.UNKNOWN_TOPIC_ID))
+    user.begin()
+    user.send(b"a")
+    user.done(offsets(2, topic="consumed"))
+    user.done(commit)
+    again = [version for api, version in stage.requests if api is A.TXN_OFFSET_COMMIT]
+    assert again == [*versions, 6, 6]
+
+
 def test_version_1_adds_each_partition_and_group_once_and_first() -> None:
     stage = Stage(VERSION_1)
     user = stage.producer("p")

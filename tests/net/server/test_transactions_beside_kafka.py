@@ -124,6 +124,11 @@ def offsets(actor: Actor) -> None:
     actor.commit_offset(2, member_id="m", generation_id_or_member_epoch=0)
     actor.end(False, version=5)
     actor.committed(True)
+    actor.commit_offset(3, version=6, topic_id=actor.topic_id())
+    actor.commit_offset(4, version=6, topic_id=bytes(range(16)))
+    actor.commit_offset(4, version=6)
+    actor.end(True, version=5)
+    actor.committed(True)
 
 
 def mistakes(actor: Actor) -> None:
@@ -143,7 +148,20 @@ def mistakes(actor: Actor) -> None:
     actor.step("ListTransactions", E(found.error_code), found.unknown_state_filters)
 
 
-SCENARIOS: Final = (version_1, identities, fencing, version_2, offsets, mistakes)
+def patterns(actor: Actor) -> None:
+    name = actor.name
+    for suffix in ("", ".1", "-1"):
+        actor.name = f"{name}{suffix}"
+        actor.init()
+    for pattern in (None, "", name, f"{name}.*", f"{name}[.]1|nothing", "beside p", "(", "(?=a)"):
+        request = ListTransactionsRequest(transactional_id_pattern=pattern)
+        found = actor.wire.exchange(request, 2, ListTransactionsResponse)
+        ids = {each.transactional_id for each in found.transaction_states}
+        ours = sorted(each for each in ids if each.startswith(name) and "probe" not in each)
+        actor.step("ListTransactions", pattern, E(found.error_code), ours)
+
+
+SCENARIOS: Final = (version_1, identities, fencing, version_2, offsets, mistakes, patterns)
 
 
 def seen(port: int, scenario: Callable[[Actor], None]) -> list[Any]:

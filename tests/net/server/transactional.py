@@ -25,6 +25,8 @@ from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
 from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
+from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -172,7 +174,14 @@ class Actor:
         response = self.wire.exchange(request, 3, AddOffsetsToTxnResponse)
         self.step("AddOffsetsToTxn", E(response.error_code))
 
-    def commit_offset(self, offset: int, version: int = 3, **more: Any) -> None:
+    def topic_id(self) -> bytes:
+        """Return the id of the topic."""
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
+        return self.wire.exchange(request, 12, MetadataResponse).topics[0].topic_id
+
+    def commit_offset(
+        self, offset: int, version: int = 3, topic_id: bytes = bytes(16), **more: Any
+    ) -> None:
         """Commit an offset in the transaction."""
         partition = TxnOffsetCommitRequestPartition(
             partition_index=0, committed_offset=offset, committed_metadata=""
@@ -180,7 +189,9 @@ class Actor:
         request = TxnOffsetCommitRequest(
             **self.identity(),
             group_id=self.name,
-            topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
+            topics=[
+                TxnOffsetCommitRequestTopic(name=TOPIC, topic_id=topic_id, partitions=[partition])
+            ],
             **more,
         )
         response = self.wire.exchange(request, version, TxnOffsetCommitResponse)

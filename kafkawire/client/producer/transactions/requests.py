@@ -29,7 +29,9 @@ from ....messages.txn_offset_commit_request import (
 )
 from ....messages.txn_offset_commit_response import TxnOffsetCommitResponse
 from ....primitives import Message
+from ....primitives.structure import ZERO_UUID
 from ....protocol.error_code import ErrorCode
+from ...cluster import ClusterView
 from ...group_metadata import ConsumerGroupMetadata
 from ...requests import Body, Coordinator, CoordinatorKind, Same, error_of
 from ..events import TransactionOffset
@@ -46,14 +48,20 @@ LAST_BY_PRODUCERS: Final = 3
 """Version of AddPartitionsToTxn; later ones are for brokers."""
 VERSION_2: Final = 5
 """Version of EndTxn and TxnOffsetCommit of transactions of version 2 (KIP-890)."""
+FIRST_WITH_TOPIC_IDS: Final = 6
+"""Version of TxnOffsetCommit from which topics are named by their ids."""
 
 
 class Transactional(NamedTuple):
-    """Who sends: the transactional id, its producer id and epoch, and `transaction.version`."""
+    """Who sends: the transactional id, its producer id and epoch, and `transaction.version`.
+
+    view: the cluster's metadata, with the ids of topics.
+    """
 
     transactional_id: str
     identity: ProducerIdAndEpoch
     version: int
+    view: ClusterView
 
     @property
     def coordinator(self) -> Coordinator:
@@ -67,6 +75,11 @@ class Transactional(NamedTuple):
     def fields(self) -> dict[str, Any]:
         """Return the fields of a request that name the producer."""
         return {"transactional_id": self.transactional_id, **self.identity._asdict()}
+
+    def topic_id(self, name: str) -> bytes:
+        """Return the id of a topic; zero if it is unknown."""
+        topic = self.view.topics.get(name)
+        return ZERO_UUID if topic is None else topic.topic_id
 
     def versions(self, message: Message) -> Body:
         """Return the body of EndTxn or TxnOffsetCommit in the versions of the transaction."""
@@ -89,7 +102,7 @@ class Operation(Protocol):
         """Return its body."""
         ...
 
-    def error(self, message: Any) -> tuple[ErrorCode, str]:
+    def error(self, message: Any, who: Transactional) -> tuple[ErrorCode, str]:
         """Return the error of a response, and what it is about."""
         ...
 
@@ -113,7 +126,7 @@ class Init:
         )
         return Same(message, FIRST_WITH_EPOCH if self.bumps else 0, 5)
 
-    def error(self, message: Any) -> tuple[ErrorCode, str]:
+    def error(self, message: Any, who: Transactional) -> tuple[ErrorCode, str]:  # noqa: ARG002
         return error_of(message.error_code), "InitProducerId"
 
 
@@ -140,7 +153,7 @@ class AddPartitions:
         )
         return Same(message, 0, LAST_BY_PRODUCERS)
 
-    def error(self, message: Any) -> tuple[ErrorCode, str]:
+    def error(self, message: Any, who: Transactional) -> tuple[ErrorCode, str]:  # noqa: ARG002
         return _worst(self.api, _added(message))
 
 
@@ -167,7 +180,7 @@ class AddOffsets:
         message = AddOffsetsToTxnRequest(**who.fields(), group_id=self.call.group.group_id)
         return Same(message, 0, 4)
 
-    def error(self, message: Any) -> tuple[ErrorCode, str]:
+    def error(self, message: Any, who: Transactional) -> tuple[ErrorCode, str]:  # noqa: ARG002
         return error_of(message.error_code), f"group {self.call.group.group_id}"
 
 
@@ -200,17 +213,19 @@ class CommitOffsets:
             member_id=group.member_id,
             group_instance_id=group.group_instance_id,
             topics=[
-                TxnOffsetCommitRequestTopic(name=name, partitions=rows)
+                TxnOffsetCommitRequestTopic(name=name, topic_id=who.topic_id(name), partitions=rows)
                 for name, rows in topics.items()
             ],
         )
         body = who.versions(message)
+        if who.adds_implicitly and ZERO_UUID not in map(who.topic_id, topics):
+            return Same(message, body.lowest, FIRST_WITH_TOPIC_IDS)
         if not group.names_a_member:
             return body
         return Same(message, max(body.lowest, FIRST_WITH_MEMBER), body.highest)
 
-    def error(self, message: Any) -> tuple[ErrorCode, str]:
-        code, where = _worst(self.api, _committed(message))
+    def error(self, message: Any, who: Transactional) -> tuple[ErrorCode, str]:
+        code, where = _worst(self.api, _committed(message, who))
         return code, f"group {self.call.group.group_id}: {where}"
 
 
@@ -227,7 +242,7 @@ class End:
     def body(self, who: Transactional) -> Body:
         return who.versions(EndTxnRequest(**who.fields(), committed=self.commit))
 
-    def error(self, message: Any) -> tuple[ErrorCode, str]:
+    def error(self, message: Any, who: Transactional) -> tuple[ErrorCode, str]:  # noqa: ARG002
         return error_of(message.error_code), "commit" if self.commit else "abort"
 
 
@@ -237,10 +252,13 @@ def _added(message: AddPartitionsToTxnResponse) -> Iterator[tuple[str, int, int]
             yield topic.name, row.partition_index, row.partition_error_code
 
 
-def _committed(message: TxnOffsetCommitResponse) -> Iterator[tuple[str, int, int]]:
+def _committed(
+    message: TxnOffsetCommitResponse, who: Transactional
+) -> Iterator[tuple[str, int, int]]:
     for topic in message.topics:
+        name = topic.name or who.view.topic_name(topic.topic_id) or topic.topic_id.hex()
         for row in topic.partitions:
-            yield topic.name, row.partition_index, row.error_code
+            yield name, row.partition_index, row.error_code
 
 
 def _worst(api: ApiKey, rows: Iterable[tuple[str, int, int]]) -> tuple[ErrorCode, str]:

@@ -24,7 +24,14 @@ from ....messages.init_producer_id_response import InitProducerIdResponse
 from ....protocol.error_code import ErrorCode
 from ...cluster import ClusterView
 from ...network.backoff import Rng
-from ...requests import ForgetCoordinator, NoResponse, Reason, ResponseReceived, SendRequest
+from ...requests import (
+    ForgetCoordinator,
+    NoResponse,
+    Reason,
+    RequestMetadataUpdate,
+    ResponseReceived,
+    SendRequest,
+)
 from ..configuration import ProducerSettings
 from ..events import (
     BeginTransaction,
@@ -63,14 +70,15 @@ FIRST_PARTITIONS_RETRY_S: Final = 0.02
 """Backoff while the markers of the last transaction are written, as in Java's client."""
 DISCARDED: Final = Failure(ErrorCode.NONE, Reason.ABORTED, "not sent")
 
-Effect: TypeAlias = TransactionEffect | SendRequest | ForgetCoordinator
+Effect: TypeAlias = TransactionEffect | SendRequest | ForgetCoordinator | RequestMetadataUpdate
 
 
 class TransactionManager:
     """The transactions of one producer.
 
     current: the producer id and epoch. failure: the error of the state ABORTABLE_ERROR or
-    FATAL_ERROR. version: `transaction.version` of the present transaction.
+    FATAL_ERROR. version: `transaction.version` of the present transaction. consumed: the topics of
+    offsets, whose ids the producer needs.
     """
 
     def __init__(
@@ -85,6 +93,7 @@ class TransactionManager:
         self.current: ProducerIdAndEpoch | None = None
         self.failure: Failure | None = None
         self.version = 0
+        self.consumed: set[str] = set()
         self._transactional_id = transactional_id
         self._settings = settings
         self._view = view
@@ -193,6 +202,7 @@ class TransactionManager:
         if event.offsets:
             call = OffsetsCall(event.token, event.group, event.offsets)
             self._contents.offsets.append(call)
+            self.consumed.update(each.topic for each in event.offsets)
         else:
             self._out.append(TransactionDone(event.token))
 
@@ -232,7 +242,9 @@ class TransactionManager:
 
     @property
     def _who(self) -> Transactional:
-        return Transactional(self._transactional_id, self.current or NO_PRODUCER, self.version)
+        return Transactional(
+            self._transactional_id, self.current or NO_PRODUCER, self.version, self._view
+        )
 
     def _next(self, partitions: Collection[TopicPartition], drained: bool) -> Operation | None:
         timeout_ms = self._settings.transaction_timeout_ms
@@ -273,7 +285,7 @@ class TransactionManager:
         operation = self._returned()
         if operation is None:
             return
-        code, what = operation.error(event.message)
+        code, what = operation.error(event.message, self._who)
         if code:
             self._on_error(operation, code, Failure(code, None, what), now)
             return
@@ -304,6 +316,8 @@ class TransactionManager:
         self, operation: Operation, code: ErrorCode, failure: Failure, now: float
     ) -> None:
         outcome = outcome_of(operation.api, code)
+        if code is ErrorCode.UNKNOWN_TOPIC_ID:
+            self._out.append(RequestMetadataUpdate())
         if outcome is TransactionOutcome.FIND_COORDINATOR:
             self._out.append(ForgetCoordinator(operation.to(self._who)))
         if outcome is TransactionOutcome.ABORTABLE and self._is_discarded(operation):
