@@ -23,7 +23,7 @@ from .reading import Collector
 
 
 class Api:
-    """The counts of one API, or of one API and group (version, client or broker).
+    """The counts of one API, or of one API and group (version, client, broker or connection).
 
     without_response: requests whose response is not in the capture; without_request: the opposite.
     errors: responses that contain an error code at any depth; expected_errors: those of them that
@@ -136,6 +136,7 @@ BY: Final[dict[str, Callable[[Exchange], str | None] | None]] = {
     "version": lambda exchange: _version(exchange.main_row.api_version),
     "client": lambda exchange: exchange.main_row.client_id,
     "broker": lambda exchange: exchange.broker,
+    "connection": lambda exchange: str(exchange.connection),
 }
 """What requests can be grouped by, besides their API."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import kafkawire
 from kafkawire.primitives import Message
@@ -49,7 +49,7 @@ class Scenario:
         self._waited_ns = 0
         self._next: dict[tuple[int, int], int] = {}
 
-    def wait(self, seconds: float) -> Scenario:
+    def wait(self, seconds: float) -> Self:
         """Let time pass before the next packet."""
         self._waited_ns += int(seconds * 1e9)
         return self

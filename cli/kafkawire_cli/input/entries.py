@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import printable
+from kafkawire.display import plural, printable
 
 from . import inputs
 from .captures.progress import progress
@@ -141,7 +141,7 @@ def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format
 def _bytes(
     name: str, data: bytes, kind: Format, bare: BareBody | None, wanted: Wanted
 ) -> Iterator[Entry]:
-    from kafkawire.capture.frames.bare import decode_body, decode_frames
+    from kafkawire.capture.frames.bare import decode_body
 
     data = inputs.unpacked(data, name)
     if kind is Format.HEX:
@@ -150,7 +150,7 @@ def _bytes(
     messages = None if package is None else registry(package)
     rows: Iterable[Row]
     if bare is None:
-        rows = decode_frames(data, registry=messages)
+        rows = _frames(name, data, kind, messages)
     else:
         rows = [decode_body(*bare, data, registry=messages)]
         if inputs.looks_like_frame(data):
@@ -161,6 +161,32 @@ def _bytes(
         yield Entry(name, None, None, None, row)
     if undecoded and bare is None and kind is Format.HEX:
         _note(name, f"frames are read as requests that begin with their sizes; {RESPONSE}")
+
+
+def _frames(name: str, data: bytes, kind: Format, messages: Registry | None) -> Iterable[Row]:
+    """Decode frames; hex text of one request may begin without its size.
+
+    Raises InputError for hex text that is shorter than the size and the header of any frame.
+    """
+    from kafkawire.capture.frames.bare import decode_frames
+    from kafkawire.capture.rows import CLEAN
+
+    if kind is not Format.HEX:
+        return decode_frames(data, registry=messages)
+    if len(data) < inputs.SHORTEST_FRAME:
+        size = plural(len(data), "byte")
+        raise InputError(
+            f"{name}: {size}: too short for a frame, which begins with its size and a header of "
+            f"{inputs.SHORTEST_FRAME} bytes or more together"
+        )
+    if int.from_bytes(data[:4], "big") > len(data):
+        whole = len(data).to_bytes(4, "big") + data
+        rows = list(decode_frames(whole, registry=messages))
+        if len(rows) == 1 and rows[0].status in CLEAN:
+            read = f"read as one request of {plural(len(data), 'byte')}"
+            _note(name, f"no size in front (frames begin with their sizes): {read}")
+            return rows
+    return decode_frames(data, registry=messages)
 
 
 RESPONSE: Final = (

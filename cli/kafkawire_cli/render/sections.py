@@ -41,6 +41,7 @@ class By(StrEnum):
     VERSION = "version"
     CLIENT = "client"
     BROKER = "broker"
+    CONNECTION = "connection"
 
 
 class ApiOrder(StrEnum):
@@ -141,7 +142,7 @@ def unanswered(collector: Unanswered, most: int | None) -> Section:
             one.broker,
             (time_text(one.time_ns) or "")[11:23],
             duration_text(one.waited_ns),
-            "reset" if one.reset else "",
+            f"{one.connection} (reset)" if one.reset else str(one.connection),
             f"{one.file}:{one.packet}",
         )
         for one in shown.first

@@ -99,6 +99,11 @@ class Occurrences:
         if self.last_ns == NO_TIME or at_ns > self.last_ns:
             self.last_ns = at_ns
 
+    def average_time(self, decimals: int) -> str:
+        """Format the time lost each time, in seconds: `6.5 s on average`; of one, its time."""
+        seconds = f"{self.time_ns / max(self.count, 1) / 1e9:,.{decimals}f} s"
+        return seconds if self.count == 1 else f"{seconds} on average"
+
     @property
     def span_seconds(self) -> float:
         """Seconds from the first to the last."""

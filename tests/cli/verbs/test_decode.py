@@ -188,6 +188,24 @@ def test_a_response_in_hex_is_not_taken_for_a_request_silently() -> None:
     assert "sizes" in run(frame()[4:].hex()).stderr
 
 
+def test_a_request_in_hex_may_lack_its_size() -> None:
+    result = run(frame()[4:].hex())
+    assert json.loads(result.stdout)["body"]["groupId"] == "g"
+    assert "no size" in result.stderr
+    token = kafkawire.from_json("SaslAuthenticateRequest", 0, {"authBytes": "AHNlY3JldA=="})
+    made = rows(kafkawire.encode_frame(token, 0, 1)[4:].hex())[0]
+    assert (made["status"], made["api_name"]) == ("ok", "SaslAuthenticate")
+    assert "AHNlY3JldA" not in json.dumps(made)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 7])
+def test_hex_that_is_too_short_for_a_frame_is_an_error(count: int) -> None:
+    result = run(frame()[:count].hex())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "too short for a frame" in result.stderr
+    assert run(frame()[:8].hex()).exit_code == 0
+
+
 def test_a_bare_body_is_decoded_by_api_and_version(tmp_path: Path) -> None:
     body = kafkawire.from_json("MetadataResponse", 9, {"controllerId": 3}).encode(9)
     path = tmp_path / "body.bin"
@@ -233,7 +251,7 @@ def test_strict_exits_1_when_anything_was_bent() -> None:
 def test_the_table_has_a_line_a_message() -> None:
     lines = run(KCAT, "--format", "table").stdout.splitlines()
     assert len(lines) == 1 + 1 + 114  # the heading, the date
-    assert lines[0].split()[:6] == ["packet", "time", "(UTC)", "conn", "api", "ver"]
+    assert lines[0].split()[:6] == ["packet", "time", "(UTC)", "connection", "api", "ver"]
     assert lines[1].strip() == "2026-11-21"
     assert " Metadata " in lines[4]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,21 @@ def test_requests_without_a_response_are_listed() -> None:
     ] * 2
     total = sum(one["unanswered"] for one in found["calls"])
     assert total == len(listed) + found["unanswered_polls"]
+
+
+def test_connections_have_the_numbers_that_filters_select() -> None:
+    calls = report("latency", MIXED, options=("--by", "connection"))["calls"]
+    by_connection: Counter[str] = Counter()
+    for one in calls:
+        by_connection[one["connection"]] += one["requests"]
+    number, requests = by_connection.most_common(1)[0]
+    chosen = report("latency", MIXED, options=("--filter", f"connection == {number}"))["calls"]
+    assert sum(one["requests"] for one in chosen) == requests
+    listed = report("latency", MIXED)["unanswered"]
+    shown = section(text("latency", MIXED), "No response")
+    for one, row in zip(listed, shown, strict=False):
+        assert str(one["connection"]) in row
+        assert "(reset)" in row
 
 
 def test_a_fetch_that_waited_too_long_is_one_of_them(tmp_path: Path) -> None:

@@ -106,6 +106,9 @@ def test_responses_that_come_late(tmp_path: Path) -> None:
     by_rule = rules(Story().exchange("Metadata", 5, latency=6), tmp_path)
     assert list(by_rule) == ["slow-responses"]
     assert by_rule["slow-responses"]["cost"]["time_ns"] > 6 * 10**9
+    assert "average" not in by_rule["slow-responses"]["what"]
+    twice = Story().exchange("Metadata", 5, latency=6).exchange("Metadata", 5, latency=8)
+    assert "7.0 s on average" in rules(twice, tmp_path)["slow-responses"]["what"]
     assert rules(Story().exchange("Metadata", 5, latency=4), tmp_path) == {}
     story = Story().exchange("Fetch", 4, replicaId=-1, maxWaitMs=8000, latency=8)
     assert rules(story, tmp_path) == {}

@@ -3,9 +3,9 @@
 A line depends on its message and on the time of the message before it. The text is the same with
 and without colour. The facts in a line are those of the tables (`tables.extraction.entities`).
 
-    file    packet time (UTC)       conn   api      ver   corr   length   latency status     client
+    file    packet time (UTC)  connection    api     ver corr length latency status     client
                    2026-11-21
-    a.pcap       4 04:10:20.621143    0 -> Fetch     11      9      144           ok         ...
+    a.pcap       4 04:10:20.621143      0 -> Fetch    11    9    144         ok         ...
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ CONTENT: Final = "client and content"
 WIDE: Final[dict[str, Column]] = {
     "packet": Column("packet", 7, right=True),
     "time": Column("time", 15),
-    "conn": Column("conn", 4, right=True),
+    "conn": Column("connection", 10, right=True),
     "arrow": Column("", 2),
     "api": Column("api", 24),
     "ver": Column("ver", 3, right=True),

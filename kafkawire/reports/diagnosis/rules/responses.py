@@ -102,8 +102,7 @@ class UnansweredRequests(Rule):
                 self.name,
                 Severity.CRITICAL if is_critical else Severity.WARNING,
                 subject,
-                f"{plural(seen.count, 'request')} without a response for "
-                f"{seen.time_ns / seen.count / 1e9:,.0f} s on average",
+                f"{plural(seen.count, 'request')} without a response for {seen.average_time(0)}",
                 seen,
                 "The broker is paused, overloaded or dead, or a device on the way drops packets.",
                 "Look at the broker at these times; compare request.timeout.ms.",
@@ -209,8 +208,7 @@ class SlowResponses(Rule):
                 self.name,
                 Severity.CRITICAL if is_critical else Severity.WARNING,
                 subject,
-                f"{plural(seen.count, 'response')} after {seen.time_ns / seen.count / 1e9:,.1f} s "
-                "on average",
+                f"{plural(seen.count, 'response')} after {seen.average_time(1)}",
                 seen,
                 "The broker was paused (garbage collection, a virtual machine), or its disks or "
                 "its request queue stall.",
