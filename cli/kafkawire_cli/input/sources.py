@@ -103,6 +103,11 @@ class FileProblems:
         """Add a problem of a file."""
         self._found[f"{file}: {problem}"] = None
 
+    @property
+    def all(self) -> list[str]:
+        """The problems, each with its file."""
+        return list(self._found)
+
     def report(self, verb: str) -> None:
         """Report the problems, a line each: what was read before the damage is in the output."""
         for text in self._found:

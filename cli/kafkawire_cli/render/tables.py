@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire_codegen.whole_files import whole_files
 
@@ -26,7 +24,9 @@ from ..input.captures.progress import progress
 from ..input.filters import usage_errors
 from ..input.names import check_tables
 from ..input.options import Compression
+from . import table_files
 from .table_columns import RECORDS, TableColumns
+from .table_files import run_metadata
 from .table_formats import (
     AT_ONCE,
     FORMATS,
@@ -36,6 +36,7 @@ from .table_formats import (
     WritesInThread,
     format_of,
 )
+from .undecoded import PROBLEMS, Undecoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,15 +50,13 @@ if TYPE_CHECKING:
     from ..input.entries import Wanted
     from .messages import View
 
-TABLE: Final = "{table}"
-"""Placeholder for the name of the table in the name of an output file."""
-
 
 class Rendering(NamedTuple):
     """What is written of the rows of tables.
 
     forms: the format of each table. where: the filter of the rows. columns: those that options
-    change. package: the import name of the messages' package, None for Kafka's.
+    change. package: the import name of the messages' package, None for Kafka's. run: metadata of
+    the files that have any.
     """
 
     forms: dict[str, TableFormat]
@@ -65,6 +64,7 @@ class Rendering(NamedTuple):
     redact: bool
     columns: TableColumns
     package: str | None
+    run: dict[str, str]
 
     @property
     def is_light(self) -> bool:
@@ -76,7 +76,8 @@ class Rendering(NamedTuple):
 
     def schema(self, name: str) -> pa.Schema:
         """Return the schema of a table."""
-        return self.columns.schema(name)
+        schema = self.columns.schema(name)
+        return schema.with_metadata({**(schema.metadata or {}), **self.run})
 
     def render(
         self, name: str, batch: pa.RecordBatch, first_ns: int | None
@@ -123,11 +124,13 @@ class Written(NamedTuple):
     """How writing ended.
 
     refused: the number of files skipped because they are not captures. interrupted: the number of
-    packets read before an interrupt; None if there was none.
+    packets read before an interrupt; None if there was none. undecoded: what was not decoded, if
+    that was to be counted.
     """
 
     refused: int
     interrupted: int | None
+    undecoded: Undecoded
 
 
 class Processes(NamedTuple):
@@ -154,12 +157,15 @@ def write(
     wanted: Wanted,
     view: View,
     processes: Processes,
+    *,
+    strict: bool = False,
 ) -> Written:
     """Write tables of captures, read as one capture in one pass.
 
-    Without a file as JSON lines to standard output. columns: as in Rendering. An interrupt ends the
-    captures: the tables have the rows until then. InputError without a capture; usage errors
-    for unknown tables and file extensions, and for a filter by what a table lacks.
+    Without a file as JSON lines to standard output. columns: as in Rendering. strict: whether to
+    count what is not decoded. An interrupt ends the captures: the tables have the rows until then.
+    InputError without a capture; usage errors for unknown tables and file extensions, and for a
+    filter by what a table lacks.
     """
     from kafkawire.capture.tables.arrow.importing import NUMPY, import_arrow
 
@@ -171,8 +177,9 @@ def write(
     brokers = wanted.brokers
     check_tables(names, brokers.package)
     with usage_errors():
-        checked(wanted.where, names, brokers.package)
-    files = _files(list(dict.fromkeys(names)), *output)
+        counted = [PROBLEMS] if strict and PROBLEMS not in names else []
+        checked(wanted.where, [*names, *counted], brokers.package)
+    files = table_files.files_of(list(dict.fromkeys(names)), *output)
     captures.check_output(
         [file for file in files.values() if file is not None], [*given, brokers.keylog_file]
     )
@@ -180,8 +187,12 @@ def write(
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
     forms = {name: format_of(file, output.compression) for name, file in files.items()}
+    forms |= dict.fromkeys(counted, FORMATS[".arrow"])
+    undecoded = Undecoded()
+    run = run_metadata(sources, wanted.where, redacted=view.redact)
+    table_files.require_same_run(files, output.to, run)
     problems = captures.FileProblems()
-    rendering = Rendering(forms, wanted.where, view.redact, columns, brokers.package)
+    rendering = Rendering(forms, wanted.where, view.redact, columns, brokers.package, run)
     with (
         progress(sources, drawn=output.to is not None or not sys.stdout.isatty()) as watch,
         captures.readable(given, output.to),
@@ -192,12 +203,25 @@ def write(
         traffic = _traffic(sources, brokers, watch)
         traffic.noted = noted
         traffic.on_problem = problems.add
-        wanted_tables = Reading(list(files), size, view.secrets, processes.jobs, None)
+        wanted_tables = Reading(list(forms), size, view.secrets, processes.jobs, None)
         reading, writers = _writers(written, wanted_tables, rendering, processes, opened)
+        if strict:
+            writers[PROBLEMS] = _counting(undecoded, writers.get(PROBLEMS))
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
     problems.report("decode")
-    return Written(refused, watch.packets if noted.requested else None)
+    return Written(refused, watch.packets if noted.requested else None, undecoded)
+
+
+def _counting(undecoded: Undecoded, write: Write | None) -> Write:
+    """Return what counts the rows of the table `problems`, and writes them if wanted."""
+
+    def count(made: pa.RecordBatch | str) -> None:
+        undecoded.add(made)
+        if write is not None:
+            write(made)
+
+    return count
 
 
 def _traffic(
@@ -262,28 +286,3 @@ def _opened(
     """Open the output of a table."""
     form = rendering.forms[name]
     return form.opened(files[name], rendering.schema(name), writes)
-
-
-def _files(
-    names: list[str], output: Path | None, compression: Compression | None
-) -> dict[str, Path | None]:
-    """Return the output file of each table; usage errors for what cannot be written."""
-    several = len(names) > 1
-    if output is None:
-        if several:
-            raise typer.BadParameter("required for several tables", param_hint="--output")
-        format_of(None, compression)
-        return {names[0]: None}
-    if TABLE in output.name:
-        files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
-    elif output.is_dir() or not output.suffix or (several and output.suffix not in FORMATS):
-        files = {name: output / f"{name}.parquet" for name in names}
-    elif several:
-        raise typer.BadParameter(
-            f"{str(output)!r} is one file: several tables need a directory or a name with {TABLE}",
-            param_hint="--output",
-        )
-    else:
-        files = {names[0]: output}
-    format_of(next(iter(files.values())), compression)
-    return dict(files)

@@ -31,7 +31,10 @@ yields each batch with the name of its table, and the command writes one file pe
 `.parquet`, `.csv`, `.jsonl`, or `.arrow`, an Arrow IPC file compressed with lz4, which is the
 fastest. Parquet files are compressed with zstd; `--compression snappy` takes about a tenth less CPU
 time, for files of up to 1.6 times the size. In `-o 'a-{table}.csv'`, `{table}` is replaced by the
-name of the table. Missing directories are created. Without `-o`, one table is printed as JSON
+name of the table. Missing directories are created. In a directory, a run replaces its tables; it is
+refused if other tables there are of other captures, options or versions: Parquet and Arrow files
+have these in their metadata (key `kafkawire`, JSON). With `--strict` the exit code is 1 if anything
+is not fully decoded; how much and where is on standard error. Without `-o`, one table is printed as JSON
 lines. In CSV, nested columns are JSON strings; in CSV and JSON lines, binary values are base64.
 
 `--bodies FetchResponse` leaves the messages of one type in the table `messages`, with their bodies

@@ -218,8 +218,8 @@ REFUSED = [
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
     (["-o", "out.csv", "--format", "jsonl"], "Invalid value for --output: only allowed with"),
     (
-        ["--table", "records", "--strict", "-f", "jsonl"],
-        "Invalid value for --format, --strict: not allowed with --table",
+        ["--table", "records", "--records", "-f", "jsonl"],
+        "Invalid value for --format, --records: not allowed with --table",
     ),
     (["--table", "records", "--records"], "for --records: not allowed with --table"),
     (["--table", "records", "--filter", "group == g"], "table records has no group; tables that"),

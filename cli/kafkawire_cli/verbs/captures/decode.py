@@ -193,11 +193,10 @@ def decode(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("only allowed with --table", param_hint="--compression")
     if table or bodies is not None or to is not None:
         columns = table_columns(table, bodies, decoding, redact=redact)
-        _refuse_with_table(
-            {"--format": shape, "--api": api, "--records": records, "--strict": strict}
-        )
+        _refuse_with_table({"--format": shape, "--api": api, "--records": records})
         output = (to, compression)
-        _write_tables(given, table or [], columns, output, Wanted(brokers, where), view, jobs)
+        selected = Wanted(brokers, where)
+        _write_tables(given, table or [], columns, output, selected, view, jobs, strict=strict)
         return
     view = view._replace(decoded=decoded_text(decoding, records, redact))
     if rotated and jobs > 1:
@@ -306,6 +305,8 @@ def _write_tables(
     wanted: Wanted,
     view: View,
     jobs: int,
+    *,
+    strict: bool,
 ) -> None:
     """Write tables of the captures, read as one capture."""
     from ...render import tables
@@ -314,7 +315,9 @@ def _write_tables(
         try:
             processes = tables.Processes(jobs, table_batches, records_process)
             made = tables.Output(*output)
-            written = tables.write(given, names, columns, made, wanted, view, processes)
+            written = tables.write(
+                given, names, columns, made, wanted, view, processes, strict=strict
+            )
         except InputError as error:
             refuse("decode", error)
             raise typer.Exit(2) from None
@@ -327,3 +330,4 @@ def _write_tables(
     if written.refused:
         typer.echo("kafkawire: the tables cover the other inputs", err=True)
         raise typer.Exit(2)
+    written.undecoded.check("decode")

@@ -22,6 +22,7 @@ from ...input.panels import Panel
 from ...input.sources import FileProblems, Known, check_output, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
 from ...render.query_rows import BINARY, SUFFIXES, Shape, write
+from ...render.undecoded import COLUMNS, PROBLEMS, Undecoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +61,14 @@ def sql(  # noqa: PLR0913 - options of the verb
     keylog: KeyLogOption = None,
     tunnel: TunnelOption = None,
     topics: TopicOptions = NO_TOPICS,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Fail if anything in the captures is not fully decoded; reads them once more.",
+            rich_help_panel=Panel.CAPTURES,
+        ),
+    ] = False,
     redact: Annotated[
         bool,
         typer.Option(
@@ -91,7 +100,8 @@ def sql(  # noqa: PLR0913 - options of the verb
     findings, lag, load (docs/tables.md). Only those that a query needs are made. The SQL is
     DuckDB's, which needs `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
 
-    Exit code 2: a statement fails, an input cannot be read, or usage error.
+    Exit code 1: something is not fully decoded (only with --strict); 2: a statement fails, an input
+    cannot be read, or usage error.
     """
     query, files = _query(given)
     form = _form(shape, to)
@@ -113,9 +123,10 @@ def sql(  # noqa: PLR0913 - options of the verb
         with (
             pipes.stop_at_closed_pipe(),
             ended_by_signals(),
-            _database(files, brokers, shown, topics, keep=query is None) as (database, refused),
+            _database(files, brokers, shown, topics, keep=query is None, strict=strict) as opened,
             readable(files, to),
         ):
+            database, refused = opened
             if query is not None:
                 _show(database.run(query), form, to, private=show_secrets)
             else:
@@ -166,21 +177,38 @@ def _form(shape: Shape | None, to: Path | None) -> Shape:
 
 @contextmanager
 def _database(
-    files: list[str], brokers: Known, shown: Shown, topics: TopicOptions, *, keep: bool
+    files: list[str],
+    brokers: Known,
+    shown: Shown,
+    topics: TopicOptions,
+    *,
+    keep: bool,
+    strict: bool,
 ) -> Iterator[tuple[Database, int]]:
-    """Open a database of captures; also return the number of files that are not captures."""
+    """Open a database of captures; also return the number of files that are not captures.
+
+    strict: whether to exit with 1 at the end if something in the captures is not decoded.
+    """
     from kafkawire.reports.tables import report_schemas
     from kafkawire.sql import Database
 
     problems = FileProblems()
     found, refused = sources("sql", files)
     captures = QueryTables(found, brokers, shown, problems.add)
+    if strict and not captures.repeatable:
+        raise typer.BadParameter("not allowed with standard input", param_hint="--strict")
     with Database(
         captures.read, repeatable=captures.repeatable, keep=keep, others=report_schemas()
     ) as database:
         _add_topics(database, captures, shown, topics)
         yield database, refused
-        problems.report("sql")
+    undecoded = Undecoded()
+    if strict:
+        for _, batch in captures.read([PROBLEMS], frozenset(COLUMNS)):
+            undecoded.add(batch)
+    problems.report("sql")
+    if not refused:
+        undecoded.check("sql")
 
 
 def _add_topics(
