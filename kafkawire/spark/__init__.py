@@ -5,6 +5,7 @@ Law: the rows are those that a single process gives for the same set of files.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .session import check_spark, session
@@ -33,14 +34,19 @@ def read(
 
 
 def check(output: str, **options: Any) -> Checked:
-    """Compare the files of an output directory with the manifest of its job.
+    """Compare the files of an output directory with the manifest of a job or commits of a watch.
 
-    options: of the store, as for `read`. Raises OutputRefused without a manifest, OSError.
+    options: of the store, as for `read`. Raises OutputRefused without either, OSError.
     """
-    from .job import check_output
+    from .job import locate
     from .options import parse
+    from .watch.checking import check_watch, is_watch
+    from .write.checking import check_files
 
-    return check_output(output, parse(options))
+    directory = locate(output, parse(options))
+    if directory.store.is_local and is_watch(Path(directory.root)):
+        return check_watch(Path(directory.root))
+    return check_files(directory)
 
 
 def register(spark: SparkSession) -> None:

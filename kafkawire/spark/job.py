@@ -18,6 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from .. import __version__
 from ..capture.tables import TABLES
 from ..capture.tables.decoded_values import schema
 from ..display import plural
@@ -36,7 +37,6 @@ from .session import check_spark
 from .splitting import inputs
 from .splitting.stores import Store, is_uri, located
 from .values import RECORDS, DecodedValues, looked_up, require_records
-from .write.checking import Checked, check_files
 from .write.finishing import Finish
 from .write.manifest import InputEntries, manifest_pieces
 from .write.output_directory import SCRATCH, OutputDirectory, OutputFile
@@ -144,11 +144,6 @@ def require_inputs(given: Iterable[str], options: Options) -> None:
             raise NoCaptures(len(given), missing[0])
 
 
-def check_output(output: str, options: Options) -> Checked:
-    """Compare an output directory with its manifest. Raises OutputRefused, OSError, ValueError."""
-    return check_files(locate(output, options))
-
-
 def _write_tables(
     spark: SparkSession,
     plan: Plan,
@@ -245,6 +240,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return the manifest."""
     made: dict[str, Any] = {
+        "kafkawire": __version__,
         "inputs": InputEntries(plan),
         "sets": len(set(plan.sets)),
         "splits": len(plan.parts),

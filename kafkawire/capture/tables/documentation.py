@@ -34,8 +34,9 @@ time, for files of up to 1.6 times the size. In `-o 'a-{table}.csv'`, `{table}` 
 name of the table. Missing directories are created. In a directory, a run replaces its tables; it is
 refused if other tables there are of other captures, options or versions: Parquet and Arrow files
 have these in their metadata (key `kafkawire`, JSON). With `--strict` the exit code is 1 if anything
-is not fully decoded; how much and where is on standard error. Without `-o`, one table is printed as JSON
-lines. In CSV, nested columns are JSON strings; in CSV and JSON lines, binary values are base64.
+is not fully decoded; how much and where is on standard error. Without `-o`, one table is printed
+as JSON lines. In CSV, nested columns are JSON strings; in CSV and JSON lines, binary values are
+base64.
 
 `--bodies FetchResponse` leaves the messages of one type in the table `messages`, with their bodies
 as columns instead of JSON text ([Arrow schemas](arrow.md)).

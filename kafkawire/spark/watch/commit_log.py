@@ -103,7 +103,9 @@ class CommitLog:
         self._lock = (self.root / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.commits = [_read(path) for path in sorted((self.root / "commits").glob("*.json"))]
+            self.commits = [
+                read_commit(path) for path in sorted((self.root / "commits").glob("*.json"))
+            ]
             self.taken = {Path(f.name).name: f for one in self.commits for f in one.files}
             if self.commits:
                 self._publish(self.commits[-1])
@@ -250,7 +252,8 @@ def _sync(folder: Path) -> None:
             os.close(handle)
 
 
-def _read(path: Path) -> Commit:
+def read_commit(path: Path) -> Commit:
+    """Read a commit. Raises ValueError, TypeError and KeyError for another file."""
     found: dict[str, Any] = json.loads(path.read_text())
     files = tuple(CommittedFile(**each) for each in found.pop("files"))
     if found.pop("classes", None):  # format 1

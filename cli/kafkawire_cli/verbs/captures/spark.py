@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -226,15 +227,16 @@ def _watch(
 
 def _check(output: str, arguments: dict[str, Any]) -> int:
     """Print the differences of an output directory to its manifest; return the exit code."""
-    from kafkawire.spark.job import check_output
-    from kafkawire.spark.options import parse
+    from kafkawire.spark import check
+    from kafkawire.spark.watch.checking import is_watch
 
-    checked = check_output(output, parse(arguments))
+    checked = check(output, **arguments)
     for each in checked.differences:
         typer.echo(printable(str(each)))
     if not checked.differences:
+        record = "commit log" if is_watch(Path(output)) else "manifest"
         counts = f"{plural(checked.files, 'file')}, {plural(checked.rows, 'row')}"
-        typer.echo(printable(f"{output}: {counts}, as in the manifest"))
+        typer.echo(printable(f"{output}: {counts}, as in the {record}"))
     return 1 if checked.differences else 0
 
 
