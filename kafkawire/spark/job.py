@@ -4,8 +4,6 @@ Law: the output is that of one run, which has the directory locked. The manifest
 the files that it names, and written after all others (`write.output_directory`).
 """
 
-# over 300 lines: the steps of a job, in order
-
 from __future__ import annotations
 
 import time

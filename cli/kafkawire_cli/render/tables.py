@@ -21,6 +21,7 @@ from kafkawire_codegen.whole_files import whole_files
 
 from ..input import sources as captures
 from ..input.captures.progress import progress
+from ..input.captures.undecoded import PROBLEMS, Undecoded
 from ..input.filters import usage_errors
 from ..input.names import check_tables
 from ..input.options import Compression
@@ -36,7 +37,6 @@ from .table_formats import (
     WritesInThread,
     format_of,
 )
-from .undecoded import PROBLEMS, Undecoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -174,24 +174,20 @@ def write(
 
     from ..input.captures.interrupts import interrupts
 
-    brokers = wanted.brokers
+    brokers, problems, undecoded = wanted.brokers, captures.FileProblems(), Undecoded()
     check_tables(names, brokers.package)
+    counted = [PROBLEMS] if strict and PROBLEMS not in names else []
     with usage_errors():
-        counted = [PROBLEMS] if strict and PROBLEMS not in names else []
         checked(wanted.where, [*names, *counted], brokers.package)
     files = table_files.files_of(list(dict.fromkeys(names)), *output)
-    captures.check_output(
-        [file for file in files.values() if file is not None], [*given, brokers.keylog_file]
-    )
+    captures.check_output(filter(None, files.values()), [*given, brokers.keylog_file])
     is_live = given == ["-"] and output.to is None
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
     sources, refused = captures.sources("decode", given)
-    forms = {name: format_of(file, output.compression) for name, file in files.items()}
-    forms |= dict.fromkeys(counted, FORMATS[".arrow"])
-    undecoded = Undecoded()
     run = run_metadata(sources, wanted.where, redacted=view.redact)
     table_files.require_same_run(files, output.to, run)
-    problems = captures.FileProblems()
+    forms = {name: format_of(file, output.compression) for name, file in files.items()}
+    forms |= dict.fromkeys(counted, FORMATS[".arrow"])
     rendering = Rendering(forms, wanted.where, view.redact, columns, brokers.package, run)
     with (
         progress(sources, drawn=output.to is not None or not sys.stdout.isatty()) as watch,
@@ -206,22 +202,23 @@ def write(
         wanted_tables = Reading(list(forms), size, view.secrets, processes.jobs, None)
         reading, writers = _writers(written, wanted_tables, rendering, processes, opened)
         if strict:
-            writers[PROBLEMS] = _counting(undecoded, writers.get(PROBLEMS))
+            _count(undecoded, writers)
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
     problems.report("decode")
     return Written(refused, watch.packets if noted.requested else None, undecoded)
 
 
-def _counting(undecoded: Undecoded, write: Write | None) -> Write:
-    """Return what counts the rows of the table `problems`, and writes them if wanted."""
+def _count(undecoded: Undecoded, writers: dict[str, Write]) -> None:
+    """Count the rows of the table `problems`, which are written only if that is wanted."""
+    write = writers.get(PROBLEMS)
 
     def count(made: pa.RecordBatch | str) -> None:
         undecoded.add(made)
         if write is not None:
             write(made)
 
-    return count
+    writers[PROBLEMS] = count
 
 
 def _traffic(

@@ -16,13 +16,13 @@ from kafkawire_codegen.whole_files import ended_by_signals
 
 from ... import pipes
 from ...input.captures.query_tables import QueryTables, Shown
+from ...input.captures.undecoded import COLUMNS, PROBLEMS, Undecoded
 from ...input.inputs import InputError, MissingOption
 from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.panels import Panel
 from ...input.sources import FileProblems, Known, check_output, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
 from ...render.query_rows import BINARY, SUFFIXES, Shape, write
-from ...render.undecoded import COLUMNS, PROBLEMS, Undecoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,10 +185,7 @@ def _database(
     keep: bool,
     strict: bool,
 ) -> Iterator[tuple[Database, int]]:
-    """Open a database of captures; also return the number of files that are not captures.
-
-    strict: whether to exit with 1 at the end if something in the captures is not decoded.
-    """
+    """Open a database of captures, and count the files that are not; strict: as the option."""
     from kafkawire.reports.tables import report_schemas
     from kafkawire.sql import Database
 
@@ -203,9 +200,8 @@ def _database(
         _add_topics(database, captures, shown, topics)
         yield database, refused
     undecoded = Undecoded()
-    if strict:
-        for _, batch in captures.read([PROBLEMS], frozenset(COLUMNS)):
-            undecoded.add(batch)
+    for _, batch in captures.read([PROBLEMS] if strict else [], frozenset(COLUMNS)):
+        undecoded.add(batch)
     problems.report("sql")
     if not refused:
         undecoded.check("sql")
