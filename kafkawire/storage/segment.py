@@ -9,6 +9,7 @@ from the batches, which `recover` does; it cuts the file at the first invalid ba
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..errors import WireError
 from ..records import Batch
@@ -30,6 +31,15 @@ from .segment_files.indexes import (
     TimestampOffset,
     TransactionIndex,
 )
+
+
+class LastAppend(NamedTuple):
+    """A batch in the file. next_offset: of the one after it."""
+
+    offset: int
+    position: int
+    size: int
+    next_offset: int
 
 
 class LogSegment:
@@ -63,6 +73,8 @@ class LogSegment:
         """Where the batches begin that a reader reads next: their offsets -> positions."""
         self._located: OffsetPosition | None = None
         """The batch that was located last: the next one is near it."""
+        self._last: LastAppend | None = None
+        """What was appended last, if it was one batch: consumers wait for it."""
         self.names_changed = False
         """Whether files were created that are not durable in their directory."""
 
@@ -114,8 +126,12 @@ class LogSegment:
         """Append batches in one write and, each `index.interval.bytes`, their index entries."""
         position = self.records.size
         self.records.append(data)
+        first = batches[0]
         if position == 0:
-            self._first_timestamp = batches[0].max_timestamp
+            self._first_timestamp = first.max_timestamp
+        self._last = None
+        if len(batches) == 1:
+            self._last = LastAppend(first.base_offset, position, len(data), first.last_offset + 1)
         for batch in batches:
             self._index(batch, position, batch.size)
             position += batch.size
@@ -182,7 +198,7 @@ class LogSegment:
 
     def _cut(self, size: int) -> None:
         self.records.truncate(size)
-        self._located = None
+        self._located = self._last = None
         self._next = {}
         if size == 0:
             self._first_timestamp = None
@@ -233,6 +249,19 @@ class LogSegment:
         elif at_least_one and position < end:
             next(self.headers(position))  # raises CorruptFile: what begins there is damaged
         return batches.data
+
+    def read_last(self, offset: int, max_bytes: int) -> bytes:
+        """Read the batch that was appended last, if it begins at an offset.
+
+        Nothing if it does not, is larger than `max_bytes`, or is damaged.
+        """
+        last = self._last
+        if last is None or last.offset != offset or last.size > max_bytes:
+            return b""
+        data = self.records.read_one(last.position, last.size)
+        if data:
+            self._next = {last.next_offset: last.position + last.size}
+        return data
 
     @property
     def next_offset(self) -> int:

@@ -286,6 +286,11 @@ class UnifiedLog:
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(offset, self.log_start_offset, self.log_end_offset)
         limit = self.log_end_offset if up_to is None else up_to
+        if limit >= self.log_end_offset:
+            room = self.config.segment_bytes if at_least_one else max_bytes
+            last = self.segments.active.read_last(offset, room)
+            if last:
+                return [last]
         parts: list[bytes] = []
         room = max_bytes
         segment = self.segments.floor(offset)

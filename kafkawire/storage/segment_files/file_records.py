@@ -134,6 +134,11 @@ class FileRecords:
             first = first or whole
         return ReadBatches(data[:whole], first, last)
 
+    def read_one(self, position: int, size: int) -> bytes:
+        """Read a batch of that size; nothing if no such batch begins there."""
+        data = self._disk.read(self.path, position, size)
+        return data if len(data) == size == _size(data, 0) else b""
+
 
 def _size(data: bytes, start: int) -> int:
     return int(LENGTH.unpack_from(data, start + 8)[0]) + LOG_OVERHEAD
