@@ -35,6 +35,8 @@ from ..storage import (
 from ..storage import AppendRejected as Refused
 
 SIZES_KEPT: Final = 1024
+CLIENT: Final = AppendOrigin.CLIENT
+COORDINATOR: Final = AppendOrigin.COORDINATOR
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -160,9 +162,8 @@ class StoredReplicaLog:
             stored.append(Batch(data, 0, len(data)))
             offset += each.batch.last_offset_delta + 1
         data = stored[0].data if len(stored) == 1 else b"".join(each.data for each in stored)
-        origin = AppendOrigin.COORDINATOR if internal else AppendOrigin.CLIENT
         try:
-            info = log.append(data, self._now_ms(), origin, stored)
+            info = log.append(data, self._now_ms(), COORDINATOR if internal else CLIENT, stored)
         except Refused as error:
             checked = error.error is not ErrorCode.RECORD_LIST_TOO_LARGE
             raise AppendRejected(error.error, error.reason, content_checked=checked) from None

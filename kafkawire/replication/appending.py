@@ -29,6 +29,7 @@ from .purgatory import Purgatory
 from .replicas import Lookup, Replicas
 
 E = ErrorCode
+NONE: Final = E.NONE
 ALL: Final = -1
 ACKS: Final = (ALL, 0, 1)
 REPLICATED: Final = "replicated up to"
@@ -150,7 +151,7 @@ class Appends:
         self.replicas.mark(partition.key)
         start = partition.log.log_start_offset
         first, last, log_append_time_ms = info
-        return AppendResult(E.NONE, first, log_append_time_ms, start, last_offset=last)
+        return AppendResult(NONE, first, log_append_time_ms, start, last_offset=last)
 
     def check(self, partition: Partition) -> None:
         """Complete the appends that the high watermark of a partition has passed."""

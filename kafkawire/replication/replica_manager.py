@@ -150,7 +150,7 @@ class ReplicaManager:
                 self._send(leader, *request)
             elif fetcher.is_idle:
                 del self._fetchers[leader]
-        return replicas.take_effects()
+        return replicas.take_effects() if replicas.effects else []
 
     def _send(self, destination: int, version: int, body: Message) -> None:
         self._tokens += 1

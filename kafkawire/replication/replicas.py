@@ -18,6 +18,7 @@ from .partition import Partition
 from .states import ReplicaState, Trigger
 
 E = ErrorCode
+NONE: Final = E.NONE
 NO_TOPIC_ID: Final = bytes(16)
 UNREPORTED: Final = (ReplicaState.STOPPED, -1, committed_isr(frozenset()))
 LOG_END: Final = "log end"
@@ -122,7 +123,7 @@ class Replicas:
         key = self.key_of(topic, topic_id, index)
         partition = self.hosted.get(key)
         if partition is not None:
-            return Lookup(partition, E.NONE)
+            return Lookup(partition, NONE)
         if key in self.offline:
             return Lookup(None, E.KAFKA_STORAGE_ERROR)
         if self.broker.image.partition(key) is not None:

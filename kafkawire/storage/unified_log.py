@@ -120,18 +120,18 @@ class UnifiedLog:
             )
         latest = max([batch.max_timestamp for batch in batches])
         first, last = batches[0].base_offset, batches[-1].last_offset
-        self._maybe_roll(len(records), first, last, latest, now_ms)
+        active = self._active_for(len(records), first, last, latest, now_ms)
+        epoch = self.epochs.latest
         for batch in batches:
-            if batch.partition_leader_epoch > self.epochs.latest:
-                self.epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-        self.segments.active.append(records, batches)
+            if batch.partition_leader_epoch > epoch:
+                epoch = batch.partition_leader_epoch
+                self.epochs.assign(epoch, batch.base_offset)
+        active.append(records, batches)
         self.log_end_offset = last + 1
         for batch in batches:
             completed = self.producers.update(batch)
             if completed is not None:
-                self.segments.active.complete(
-                    completed, self.producers.last_stable_offset(completed)
-                )
+                active.complete(completed, self.producers.last_stable_offset(completed))
                 self.producers.complete(completed)
         if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
             self.flush(now_ms)
@@ -149,11 +149,16 @@ class UnifiedLog:
             self.producers.check(batch, origin)
         return None
 
-    def _maybe_roll(self, size: int, first: int, last: int, latest: int, now_ms: int) -> None:
+    def _active_for(
+        self, size: int, first: int, last: int, latest: int, now_ms: int
+    ) -> LogSegment:
+        """Return the segment that batches are appended to: a new one if the active one is full."""
         active = self.segments.active
         old = active.records.size and active.waited_ms(now_ms, latest) > self.config.segment_ms
         if old or not active.accepts(size, last, self.config):
             self.roll(now_ms, first)
+            return self.segments.active
+        return active
 
     def roll(self, now_ms: int, offset: int = 0) -> LogSegment:
         """Begin a segment at the log end (or at a later offset).

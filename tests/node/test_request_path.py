@@ -25,6 +25,7 @@ from kafkawire.node.lifecycle import BrokerLifecycleManager
 from kafkawire.node.raft_manager import RaftManager
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import Batch, BatchBuilder, Compression, RecordBatches
+from kafkawire.replication import Partition
 from kafkawire.storage import LogManager, MemoryDisk
 
 from .front_harness import EPOCH_MS, NodeClient, NodeHarness
@@ -175,6 +176,28 @@ def test_a_response_is_built_once(monkeypatch: pytest.MonkeyPatch, acks: int) ->
     produce(harness, batch(1, 100), acks)
     fetch(harness)
     assert built == {"ProduceResponse": 1, "FetchResponse": 1}
+
+
+def test_a_delayed_fetch_is_read_when_it_begins_and_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its partition is checked as often, and the batch that it waits for is read from the disk."""
+    harness = NodeHarness(topics={"t": 1})
+    client, waiting = harness.client(), harness.client()
+    count: Counter[str] = Counter()
+    for owner, name in ((Partition, "check"), (MemoryDisk, "read")):
+        original = getattr(owner, name)
+
+        def counted(*arguments: Any, _of: Any = original, _name: str = name) -> Any:
+            count[_name] += 1
+            return _of(*arguments)
+
+        monkeypatch.setattr(owner, name, counted)
+    waiting.send(fetch_request(), 11)
+    assert count == {"check": 1}
+    produce(harness, batch(1, 100), client=client)
+    assert waiting.receive(FetchResponse).responses[0].partitions[0].records
+    assert count == {"check": 2, "read": 1}
 
 
 def calls(work: Callable[[], object]) -> int:
