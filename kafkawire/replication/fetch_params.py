@@ -19,6 +19,9 @@ READ_COMMITTED: Final = 1
 REPLICA_STATE_FROM: Final = 15
 RACK_FROM: Final = 11
 MEASURES: Final = (LOG_END, HIGH_WATERMARK, LAST_STABLE)
+"""What may grow by the bytes that a Fetch waits for."""
+OFFSETS: Final = {HIGH_WATERMARK: "offset", LAST_STABLE: "stable offset"}
+"""What may pass the offset that a consumer waits for, by measure."""
 
 
 class FetchParams(NamedTuple):
@@ -49,6 +52,11 @@ class Fetch(NamedTuple):
     max_wait: float
     min_bytes: int
     max_bytes: int
+
+    @property
+    def needs_any(self) -> bool:
+        """Whether any byte completes it: it is a consumer's, and most consumers' are so."""
+        return self.min_bytes <= 1 and not self.params.is_from_follower
 
 
 def is_from_follower(body: FetchRequest, version: int) -> bool:

@@ -22,6 +22,7 @@ from ..protocol import ErrorCode
 from .effects import Respond
 from .fetch_params import (
     MEASURES,
+    OFFSETS,
     Fetch,
     FetchParams,
     Target,
@@ -81,6 +82,10 @@ class Fetches:
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
         key, watched = partition.key, self.purgatory.watched
+        for measure, offset in OFFSETS.items():
+            if (key, offset) in watched:
+                for token in self.purgatory.reached(key, offset, bound(partition.log, measure)):
+                    self._recheck(token, now)
         for measure in MEASURES:
             if (key, measure) not in watched:
                 continue
@@ -90,7 +95,7 @@ class Fetches:
 
     def leadership_changed(self, key: TopicIdPartition, now: float) -> None:
         """Complete the delayed fetches of a partition that got another leader or epoch."""
-        for measure in MEASURES:
+        for measure in (*OFFSETS.values(), *MEASURES):
             for token in self.purgatory.all_of(key, measure):
                 self._complete(token, now)
 
@@ -114,9 +119,9 @@ class Fetches:
         fetch = self._delayed.get(token)
         if fetch is None:
             return None
-        if fetch.min_bytes <= 1 and not fetch.params.is_from_follower:
+        if fetch.needs_any:
             response, size, is_urgent = self._read(fetch, now)
-            if size or is_urgent:  # any byte is enough, and it is read once
+            if size or is_urgent:
                 self.purgatory.remove(token)
                 return self._respond(token, response)
         self.purgatory.unwatch(token)
@@ -131,9 +136,14 @@ class Fetches:
         return self._watch(token, fetch, missing)
 
     def _watch(self, token: int, fetch: Fetch, missing: int) -> None:
-        """Let a fetch wait until one partition has a share of so many bytes more."""
-        share = -(-missing // len(fetch.targets))
+        """Let a fetch wait until one partition has a share of so many bytes more, or any."""
         measure = fetch.params.measure
+        if fetch.needs_any:
+            for target in fetch.targets:
+                offset = target.requested.fetch_offset + 1
+                self.purgatory.watch(token, target.key, OFFSETS[measure], offset)
+            return
+        share = -(-missing // len(fetch.targets))
         for target in fetch.targets:
             grown = self.replicas.size_read(target.key, measure)
             self.purgatory.watch(token, target.key, measure, grown + share)
@@ -169,11 +179,7 @@ class Fetches:
         for target in fetch.targets:
             partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
-            if (
-                data.error_code
-                or data.diverging_epoch.epoch >= 0
-                or data.preferred_read_replica >= 0
-            ):
+            if data.error_code or max(data.diverging_epoch.epoch, data.preferred_read_replica) >= 0:
                 is_urgent = True
             elif self.config.rack_aware and partition is not None:
                 is_urgent |= self._has_news(partition, fetch.params, data)
@@ -247,13 +253,13 @@ class Fetches:
             return
         elif params.rack and (preferred := preferred_read_replica(partition, params, offset)):
             data.preferred_read_replica = preferred.broker_id
-        elif not self.throttled or not self._is_throttled(partition, params, now):
-            end = bound(log, params.measure)
-            if offset < end:
-                limit = min(requested.partition_max_bytes, max(0, room))
-                data.records = records = log.read(offset, limit, end, first)
-                if self.throttled:
-                    self._count(partition, params, len(records), now)
+        elif offset < (end := bound(log, params.measure)) and not (
+            self.throttled and self._is_throttled(partition, params, now)
+        ):
+            limit = min(requested.partition_max_bytes, max(0, room))
+            data.records = log.read(offset, limit, end, first)
+            if self.throttled:
+                self._count(partition, params, len(data.records), now)
         if params.is_from_follower and data.diverging_epoch.epoch < 0:
             data.error_code = self._note_follower(partition, requested, params, now)
             if data.error_code:

@@ -149,9 +149,7 @@ class UnifiedLog:
             self.producers.check(batch, origin)
         return None
 
-    def _active_for(
-        self, size: int, first: int, last: int, latest: int, now_ms: int
-    ) -> LogSegment:
+    def _active_for(self, size: int, first: int, last: int, latest: int, now_ms: int) -> LogSegment:
         """Return the segment that batches are appended to: a new one if the active one is full."""
         active = self.segments.active
         old = active.records.size and active.waited_ms(now_ms, latest) > self.config.segment_ms

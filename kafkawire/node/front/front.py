@@ -102,9 +102,7 @@ class NodeFront:
                 made = Listeners(self._endpoints(at), context, handlers, users)
                 self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
-        self.broker: BrokerFront = BrokerFront(
-            config, listeners, self.machines, settings, options
-        )
+        self.broker: BrokerFront = BrokerFront(config, listeners, self.machines, settings, options)
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
