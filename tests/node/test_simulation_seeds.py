@@ -15,7 +15,7 @@ from .simulating import check, first_violation
 
 FIRST: Final = 1000
 """Seeds before it are those of other tests."""
-SEEDS: Final = {Composition.RAFT: 500, Composition.IN_MEMORY: 80}
+SEEDS: Final = {Composition.RAFT: 1_200, Composition.IN_MEMORY: 800}
 BLOCK: Final = 10
 """Seeds of one test."""
 SOAKED: Final = 1_000
