@@ -25,7 +25,9 @@ from typing import Any, Final
 import pytest
 
 TESTS: Final = Path(__file__).resolve().parent
-JAVA_FIXTURES: Final = frozenset({"installation", "java", "kafka", "kafka_tools", "own_kafka"})
+JAVA_FIXTURES: Final = frozenset(
+    {"installation", "java", "kafka", "kafka_tools", "own_kafka", "serialised_by_java"}
+)
 JAVA_FOLDERS: Final = ("interop", "real")
 SPARK_FOLDERS: Final = ("spark",)
 NO_SPARK_FOLDERS: Final = ("spark/splitting",)

@@ -25,6 +25,7 @@ from .framing import (
     frame_of,
     guid_frame,
     message_indexes,
+    message_name,
 )
 from .looked_up import NamedSchema, look_up
 from .plain import DECODERS, ENCODERS, decode_json, decode_string, detected
@@ -147,7 +148,7 @@ class ValueDecoder:
             if isinstance(codec, ProtobufCodec):
                 indexes: tuple[int, ...] = FIRST_MESSAGE
                 if frame is not None:
-                    indexes, end = message_indexes(frame.head, frame.at)
+                    indexes, end = _indexes(codec, frame)
                     start = start if frame.in_header else end
                 name = codec.message(indexes).full_name
                 value = codec.decode(data, start, indexes)
@@ -263,6 +264,15 @@ def _plain(form: str, data: bytes) -> DecodedValue:
     except InvalidRecordValue as error:
         return DecodedValue(form, None, str(error))
     return DecodedValue(form, value)
+
+
+def _indexes(codec: ProtobufCodec, frame: Frame) -> tuple[tuple[int, ...], int]:
+    """Read which message a value is; return its indexes and where they, or its name, end."""
+    named = message_name(frame.head, frame.at)
+    indexes = None if named is None else codec.indexes(named[0])
+    if named is None or indexes is None:
+        return message_indexes(frame.head, frame.at)
+    return indexes, named[1]
 
 
 def _key_name(key: SchemaKey) -> str:

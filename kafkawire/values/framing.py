@@ -3,7 +3,10 @@
     00 | id, 4 bytes                      | Protobuf: message indexes | value     (magic byte 0)
     header __value_schema_id: 01 | GUID, 16 bytes | Protobuf: message indexes      (magic byte 1)
 
-Source: Confluent, "Formats, Serializers, and Deserializers: Wire Format".
+Serialisers of Apicurio write the name of a Protobuf message in place of its indexes: the size of a
+message `Ref { string name = 1; }`, and this message.
+
+Source: Confluent, "Formats, Serializers, and Deserializers: Wire Format"; ref.proto of Apicurio.
 """
 
 from __future__ import annotations
@@ -23,6 +26,10 @@ MAX_INDEXES: Final = 32
 """Nested messages of a message index; .proto files nest up to this deep."""
 MAX_VARINT: Final = 5
 FIRST_MESSAGE: Final = (0,)
+NAME_HEAD: Final = 3
+NAME_TAG: Final = 0x0A
+MAX_NAME: Final = 0x7F
+"""Of `Ref`: its size, the tag of its field and the length of this; the largest size of one byte."""
 
 KEY_HEADER: Final = "__key_schema_id"
 VALUE_HEADER: Final = "__value_schema_id"
@@ -81,6 +88,21 @@ def message_indexes(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
             raise InvalidRecordValue(f"message index {index}")
         indexes.append(index)
     return tuple(indexes) or FIRST_MESSAGE, at
+
+
+def message_name(data: bytes, at: int) -> tuple[str, int] | None:
+    """Read the name of a message, as Apicurio writes it; return it and where it ends.
+
+    None for other bytes.
+    """
+    head = data[at : at + NAME_HEAD]
+    if len(head) < NAME_HEAD or head[1] != NAME_TAG or head[0] != head[2] + 2:
+        return None
+    end = at + 1 + head[0]
+    name = data[at + NAME_HEAD : end]
+    if head[0] > MAX_NAME or end > len(data) or not name.isascii():
+        return None
+    return name.decode("ascii"), end
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

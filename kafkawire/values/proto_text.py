@@ -125,6 +125,8 @@ class _Parser:
                 self._enum(message.enum_type.add())
             elif tokens.take("oneof"):
                 self._oneof(message, depth)
+            elif tokens.take("option"):
+                self._message_option(message)
             elif tokens.next in IGNORED:
                 tokens.skip_statement()
             elif not tokens.take(";"):
@@ -132,6 +134,15 @@ class _Parser:
         for field in optionals:  # synthetic oneofs follow the others
             field.oneof_index = len(message.oneof_decl)
             message.oneof_decl.add(name=f"_{field.name}")
+
+    def _message_option(self, message: Any) -> None:
+        """Parse an option of a message; Apicurio writes the entries of maps as messages."""
+        tokens = self._tokens
+        if tokens.next == "map_entry":
+            tokens.advance()
+            tokens.expect("=")
+            message.options.map_entry = tokens.advance() == "true"
+        tokens.skip_statement()
 
     def _labelled(self, message: Any, depth: int, optionals: list[Any]) -> None:
         label = LABELS.get(self._tokens.next)

@@ -72,6 +72,21 @@ class ProtobufCodec:
             types = list(found.nested_types)
         return found
 
+    def indexes(self, name: str) -> tuple[int, ...] | None:
+        """Return the indexes of the first message with a name, outer ones first; None if none."""
+        outer = self._file.message_types_by_name.values()
+        level: list[tuple[tuple[int, ...], Any]] = [((at,), one) for at, one in enumerate(outer)]
+        while level:
+            found = next((indexes for indexes, each in level if each.name == name), None)
+            if found is not None:
+                return found
+            level = [
+                ((*indexes, at), inner)
+                for indexes, each in level
+                for at, inner in enumerate(each.nested_types)
+            ]
+        return None
+
     def decode(self, data: bytes, at: int, indexes: tuple[int, ...]) -> object:
         """Decode the message that begins at a byte."""
         from google.protobuf.message import DecodeError

@@ -85,17 +85,20 @@ class Installation:
         return done.stdout
 
 
-def install() -> Installation:
-    """Find Java and the jars, fetching these if necessary; skip the test if that fails."""
+def install(pom: Path = POM, name: str = f"kafka-{KAFKA_VERSION}") -> Installation:
+    """Find Java and the jars, fetching these if necessary; skip the test if that fails.
+
+    pom: lists the jars. name: of their folder in the cache.
+    """
     java = find_java()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
-    digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
-    jars = cache / f"kafka-{KAFKA_VERSION}-{digest}"
+    digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
+    jars = cache / f"{name}-{digest}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:  # pytest-xdist: one worker fetches, the others wait
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not jars.exists():
-            fetch(jars)
+            fetch(jars, pom)
     return Installation(java, jars)
 
 
@@ -110,17 +113,17 @@ def find_java() -> str:
     return java
 
 
-def fetch(jars: Path) -> None:
+def fetch(jars: Path, pom: Path = POM) -> None:
     """Have Maven fetch the jars into a new folder."""
     mvn = shutil.which("mvn")
     if mvn is None:
         missing("mvn (Maven)")
     with tempfile.TemporaryDirectory(dir=jars.parent) as scratch:
-        pom = shutil.copy(POM, scratch)
+        copied = shutil.copy(pom, scratch)
         fetched = Path(scratch) / "jars"
         done = subprocess.run(
             [
-                *(mvn, "--batch-mode", "--quiet", f"--file={pom}"),
+                *(mvn, "--batch-mode", "--quiet", f"--file={copied}"),
                 f"-Dkafka.version={KAFKA_VERSION}",
                 *("dependency:copy-dependencies", f"-DoutputDirectory={fetched}"),
             ],

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kafkawire.errors import InvalidRecordValue, MissingPackage, UnusableSchema
 from kafkawire.values import Bounds, DirectorySchemas, Schema, Subject, ValueDecoder, ValueFormat
-from kafkawire.values.framing import frame_bytes, message_indexes
+from kafkawire.values.framing import frame_bytes, message_indexes, message_name
 from tests.fuzzing import examples
 
 ORDERS = Subject("orders")
@@ -189,6 +189,34 @@ def test_frames_round_trip(key: int, indexes: list[int]) -> None:
     data = frame_bytes(key, tuple(indexes))
     assert int.from_bytes(data[1:5], "big") == key
     assert message_indexes(data, 5) == (tuple(indexes), len(data))
+
+
+def test_names_of_messages() -> None:
+    """As Apicurio writes them; whatever is cut off or different is not a name."""
+    data = b"\x07\x0a\x05Order."
+    assert message_name(b"xx" + data, 2) == ("Order", 10)
+    for other in (*(data[:at] for at in range(8)), b"\x08" + data[1:], b"\x07\x12" + data[2:]):
+        assert message_name(other, 0) is None
+    assert message_name(b"\x03\x0a\x01\xff", 0) is None
+
+
+@pytest.mark.parametrize(
+    ("head", "value"),
+    [
+        (b"\x07\x0a\x05Inner", {"n": 5}),
+        (b"\x07\x0a\x05Outer", {"s": ""}),
+        (b"\x04\x00\x00", {"n": 5}),
+        (b"\x07\x0a\x05Other", None),
+    ],
+)
+def test_messages_by_name(directory: Path, head: bytes, value: object) -> None:
+    text = 'syntax = "proto3"; message Outer { string s = 2; message Inner { int32 n = 1; } }'
+    (directory / "by-name.proto").write_text(text)
+    values = ValueDecoder(ValueFormat.PROTOBUF, [DirectorySchemas(directory)])
+    found = values.decode(b"\0\0\0\0\x09" + head + b"\x08\x05", Subject("by-name"))
+    assert found is not None
+    assert found.value == value
+    assert (found.error is None) == (value is not None)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x02", b"\x80" * 9, b"\x7e", b"\x01", b"\x02\x01"])

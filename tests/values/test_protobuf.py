@@ -97,6 +97,18 @@ def test_proto2_with_groups_and_what_is_left_out() -> None:
     }
 
 
+def test_entries_of_maps_that_are_messages() -> None:
+    """As Apicurio writes the schemas of Java's classes."""
+    entry = "message NEntry { option map_entry = true; string key = 1; int32 value = 2; }"
+    text = f'syntax = "proto3"; message M {{ repeated NEntry n = 1; {entry} }}'
+    message = b"\x0a\x05\x0a\x01a\x10\x07"
+    assert codec(text).decode(message, 0, (0,)) == {"n": {"a": 7}}
+    plain = text.replace("option map_entry = true;", "option map_entry = false;")
+    assert codec(plain).decode(message, 0, (0,)) == {"n": [{"key": "a", "value": 7}]}
+    with pytest.raises(UnusableSchema):
+        codec(text.replace("string key = 1;", ""))
+
+
 def test_imports() -> None:
     money = 'syntax = "proto3"; package a; message Money { int64 units = 1; }'
     middle = 'syntax = "proto3"; import public "money.proto";'
