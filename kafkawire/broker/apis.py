@@ -38,11 +38,13 @@ class Handled(Enum):
     QUORUM = "the leader of the quorum; brokers forward requests of clients to it"
     REPLICAS = "the broker that has the replicas, mostly as their leader"
     GROUP_COORDINATOR = "the coordinator of the group"
+    SHARE_COORDINATOR = "the coordinator of the share partition"
     TRANSACTION_COORDINATOR = "the coordinator of the transactional id"
 
 
 FORWARDING: Final = "forwarding"
 TRANSACTIONAL: Final = "transactional"
+SHARE_STATE: Final = "share_state"
 METRIC_REPORTERS: Final = "metric.reporters"
 KAFKAS_REPORTER: Final = "org.apache.kafka.common.metrics.JmxReporter"
 
@@ -65,6 +67,9 @@ class Api:
     plugin: str | None = None
 
 
+SHARE_GROUPS: Final = Versions(1, 1)
+SHARE_PARTITIONS: Final = Versions(1, 2)
+"""Version 0 of the APIs of share groups is that of their early access in 4.0."""
 EITHER: Final = Listener.BROKER | Listener.CONTROLLER
 APIS: Final[Mapping[ApiKey, Api]] = {
     ApiKey.PRODUCE: Api(Handled.REPLICAS, (P.WRITE_TOPIC, P.WRITE_TRANSACTION, P.IDEMPOTENT_WRITE)),
@@ -213,10 +218,39 @@ APIS: Final[Mapping[ApiKey, Api]] = {
         Handled.CONTROLLER, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(Handled.BROKER, (P.DESCRIBE_TOPIC,)),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Api(
+        Handled.GROUP_COORDINATOR, (P.READ_GROUP, P.DESCRIBE_TOPIC), versions=SHARE_GROUPS
+    ),
+    ApiKey.SHARE_GROUP_DESCRIBE: Api(
+        Handled.GROUP_COORDINATOR, (P.DESCRIBE_GROUP, P.DESCRIBE_TOPIC), versions=SHARE_GROUPS
+    ),
+    ApiKey.SHARE_FETCH: Api(
+        Handled.REPLICAS, (P.READ_GROUP, P.READ_TOPIC), versions=SHARE_PARTITIONS
+    ),
+    ApiKey.SHARE_ACKNOWLEDGE: Api(
+        Handled.REPLICAS, (P.READ_GROUP, P.READ_TOPIC), versions=SHARE_PARTITIONS
+    ),
     ApiKey.ADD_RAFT_VOTER: Api(Handled.QUORUM, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
     ApiKey.REMOVE_RAFT_VOTER: Api(Handled.QUORUM, (P.ALTER_CLUSTER,), EITHER, FORWARDING),
     ApiKey.UPDATE_RAFT_VOTER: Api(
         Handled.QUORUM, (P.CLUSTER_ACTION,), Listener.CONTROLLER, FORWARDING
+    ),
+    **dict.fromkeys(
+        (
+            ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+            ApiKey.READ_SHARE_GROUP_STATE,
+            ApiKey.WRITE_SHARE_GROUP_STATE,
+            ApiKey.DELETE_SHARE_GROUP_STATE,
+            ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+        ),
+        Api(Handled.SHARE_COORDINATOR, (P.CLUSTER_ACTION,), handler=SHARE_STATE),
+    ),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Api(
+        Handled.GROUP_COORDINATOR, (P.DESCRIBE_GROUP, P.DESCRIBE_TOPIC)
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Api(Handled.GROUP_COORDINATOR, (P.READ_GROUP, P.READ_TOPIC)),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Api(
+        Handled.GROUP_COORDINATOR, (P.DELETE_GROUP, P.READ_TOPIC)
     ),
 }
 """API key -> the API.

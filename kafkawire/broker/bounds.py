@@ -18,7 +18,8 @@ class Bounds(NamedTuple):
     coordinators. members: of all groups, pending members included. group_bytes: of their metadata
     and assignments. committed_offsets: of all groups. session_partitions: of one fetch session.
     producers: producer ids with state in one partition. transactional_ids: of a node, in one
-    partition of `__transaction_state`. buffered_bytes: of incomplete or queued requests of all
+    partition of `__transaction_state`. share_partitions: with state in one partition of
+    `__share_group_state`. buffered_bytes: of incomplete or queued requests of all
     connections, where `queued.max.request.bytes` is -1.
     """
 
@@ -32,6 +33,7 @@ class Bounds(NamedTuple):
     session_partitions: int = 10_000
     producers: int = 10_000
     transactional_ids: int = 10_000
+    share_partitions: int = 100_000
     buffered_bytes: int = 1 << 30
 
 

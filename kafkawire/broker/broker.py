@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..configs.features import features
+from ..configs.features import SHARE, features
 from ..protocol import ErrorCode
 from .apis import SupportedApis
 from .configs import Settings
@@ -22,6 +22,9 @@ from .machines import Machines
 from .metadata_cache import MetadataCache, TopicsMetadata
 from .network.request_channel import RequestChannel
 from .quotas.throttling import Throttling
+from .share.end_offsets import EndOffsets
+from .share.shares import Shares
+from .share_coordinator.coordinators import ShareCoordinators
 from .topic_rules import TopicRules
 from .topics import OFFSETS_TOPIC
 from .transactions import Transactions
@@ -55,6 +58,9 @@ class Broker:
     topic_creation: TopicCreation
     groups: Coordinators
     transactions: Transactions
+    share_coordinators: ShareCoordinators
+    shares: Shares
+    end_offsets: EndOffsets
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     control: ControlState | None = None
     topics: TopicsMetadata = field(init=False)
@@ -74,6 +80,11 @@ class Broker:
             if feature.name == name:
                 return self.metadata.finalized_level(feature)
         return 0
+
+    @property
+    def serves_share_groups(self) -> bool:
+        """Whether the cluster has share groups (KIP-932)."""
+        return self.finalized_level(SHARE) > 0
 
     @property
     def image(self) -> MetadataImage:

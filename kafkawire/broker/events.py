@@ -107,6 +107,36 @@ class CommitExpired:
     reply_to: int
 
 
+@dataclass(frozen=True, slots=True)
+class ShareWriteExpired:
+    """Deadline: the state of a share partition was not committed in time."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PersistDue:
+    """Deadline: a request to a share coordinator is sent again."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartitionDue:
+    """Deadline: the acquisition lock of records of a share partition ends."""
+
+    group_id: str
+    topic_id: bytes
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFetchExpired:
+    """Deadline: a ShareFetch has waited for records long enough."""
+
+    reply_to: int
+
+
 Deadline = (
     IdleConnection
     | MutedUntil
@@ -116,4 +146,8 @@ Deadline = (
     | OffsetsDue
     | OffsetsLoaded
     | CommitExpired
+    | ShareWriteExpired
+    | PersistDue
+    | SharePartitionDue
+    | ShareFetchExpired
 )

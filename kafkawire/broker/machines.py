@@ -46,6 +46,9 @@ class Machines(Protocol):
     ) -> tuple[int, AppendResult | None]:
         """Append as the leader; return a token, and the result if it is known at once."""
 
+    def watch(self, key: TopicIdPartition, is_watched: bool, /) -> None:
+        """Have the high watermark of a partition reported, as those of coordinators, or no more."""
+
     def producers(self, key: TopicIdPartition, /) -> Mapping[int, ProducerStateEntry]:
         """Return the producers of a partition, by their ids."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ..configs import ResourceType
-from ..configs.features import KRAFT, UNSERVED, Feature
+from ..configs.features import KRAFT, Feature, served_level
 from ..metadata import (
     NO_LEADER,
     BrokerRegistration,
@@ -178,10 +178,9 @@ class MetadataCache:
         kraft.version is not in the image: it is that of the release. No level is higher than those
         of the release, which may be older than the one that the image was written by.
         """
-        if feature.name in UNSERVED:
-            return 0
         given = feature.level if feature.name == KRAFT else 0
-        return min(self.image.features.get(feature.name, given), feature.highest)
+        level = min(self.image.features.get(feature.name, given), feature.highest)
+        return served_level(feature.name, level)
 
     @property
     def controller_id(self) -> int:

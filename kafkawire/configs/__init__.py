@@ -3,6 +3,8 @@
 from .keys import (
     BROKER_CONFIGS,
     GROUP_CONFIGS,
+    LEAST,
+    SHARE_CONFIGS_SINCE,
     TOPIC_CONFIGS,
     ConfigKey,
     ConfigSource,
@@ -21,6 +23,8 @@ __all__ = [
     "ConfigSource",
     "ConfigType",
     "GROUP_CONFIGS",
+    "LEAST",
+    "SHARE_CONFIGS_SINCE",
     "ResourceType",
     "TOPIC_CONFIGS",
     "Update",

@@ -11,10 +11,17 @@ METADATA: Final = "metadata.version"
 TRANSACTIONS: Final = "transaction.version"
 GROUP: Final = "group.version"
 """The feature whose level 1 has consumer groups of KIP-848."""
-UNSERVED: Final = frozenset({"share.version", "streams.version"})
+SHARE: Final = "share.version"
+"""The feature whose level 1 has share groups of KIP-932."""
+UNSERVED: Final = frozenset({"streams.version"})
 """Features whose APIs no broker of kafkawire serves: none of them says that they are finalized.
 
 Brokers of Kafka in the same cluster may serve them, so nodes support their levels.
+"""
+SERVED_TO: Final[Mapping[str, int]] = {SHARE: 1}
+"""Feature -> the highest level that is served, where that is not the highest of all.
+
+Level 2 of share.version has dead letter queues of share groups (KIP-1191).
 """
 
 METADATA_VERSIONS: Final[Mapping[int, str]] = {
@@ -71,10 +78,10 @@ FEATURES_CHANGED: Final[Mapping[str, tuple[Feature, ...]]] = {
         Feature(KRAFT, 0, 1, 1),
         Feature(TRANSACTIONS, 0, 2, 2),
     ),
-    "4.1": (Feature(ELR, 0, 1, 1), Feature("share.version", 0, 1, 0)),
-    "4.2": (Feature("share.version", 0, 1, 1), Feature("streams.version", 0, 1, 1)),
+    "4.1": (Feature(ELR, 0, 1, 1), Feature(SHARE, 0, 1, 0)),
+    "4.2": (Feature(SHARE, 0, 1, 1), Feature("streams.version", 0, 1, 1)),
     "4.3": (),
-    "4.4": (Feature("share.version", 0, 2, 2),),
+    "4.4": (Feature(SHARE, 0, 2, 2),),
 }
 """The features that are new or different in each release, oldest first; none before 4.0."""
 
@@ -85,6 +92,11 @@ def metadata_version(release: str) -> int | None:
         level for level, name in METADATA_VERSIONS.items() if name.startswith(f"{release}-IV")
     ]
     return max(levels, default=None)
+
+
+def served_level(name: str, level: int) -> int:
+    """Return the level of a feature that brokers of kafkawire serve, at most a given one."""
+    return 0 if name in UNSERVED else min(level, SERVED_TO.get(name, level))
 
 
 def _all_features() -> Mapping[str, tuple[Feature, ...]]:

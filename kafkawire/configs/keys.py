@@ -140,8 +140,41 @@ GROUP_CONFIGS: Final[Mapping[str, ConfigKey]] = {
     ),
     "consumer.heartbeat.interval.ms": ConfigKey(I, "5000", "group.consumer.heartbeat.interval.ms"),
     "consumer.session.timeout.ms": ConfigKey(I, "45000", "group.consumer.session.timeout.ms"),
+    "share.assignment.interval.ms": ConfigKey(I, "1000", "group.share.assignment.interval.ms"),
+    "share.auto.offset.reset": ConfigKey(S, "latest"),
+    "share.delivery.count.limit": ConfigKey(I, "5", "group.share.delivery.count.limit"),
+    "share.heartbeat.interval.ms": ConfigKey(I, "5000", "group.share.heartbeat.interval.ms"),
+    "share.isolation.level": ConfigKey(
+        S, "read_uncommitted", None, ("read_committed", "read_uncommitted")
+    ),
+    "share.partition.max.record.locks": ConfigKey(
+        I, "2000", "group.share.partition.max.record.locks"
+    ),
+    "share.record.lock.duration.ms": ConfigKey(I, "30000", "group.share.record.lock.duration.ms"),
+    "share.renew.acknowledge.enable": ConfigKey(B, "true"),
+    "share.session.timeout.ms": ConfigKey(I, "45000", "group.share.session.timeout.ms"),
 }
-"""The keys of a consumer group; their synonyms are the broker's keys with the default values."""
+"""The keys of a group; their synonyms are the broker's keys with the default values."""
+SHARE_CONFIGS_SINCE: Final[Mapping[str, str]] = {
+    "share.assignment.interval.ms": "4.3",
+    "share.auto.offset.reset": "4.0",
+    "share.delivery.count.limit": "4.3",
+    "share.heartbeat.interval.ms": "4.0",
+    "share.isolation.level": "4.1",
+    "share.partition.max.record.locks": "4.3",
+    "share.record.lock.duration.ms": "4.0",
+    "share.renew.acknowledge.enable": "4.3",
+    "share.session.timeout.ms": "4.0",
+}
+"""Key of a share group -> the first release that has it."""
+LEAST: Final[Mapping[str, int]] = {
+    "consumer.assignment.interval.ms": 0,
+    "share.assignment.interval.ms": 0,
+    "share.delivery.count.limit": 2,
+    "share.partition.max.record.locks": 100,
+    "share.record.lock.duration.ms": 1000,
+}
+"""Key of a group -> the least value; that of other numbers is 1."""
 
 MIGRATION_POLICY: Final = "group.consumer.migration.policy"
 ALLOWED: Final = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..configs.features import ELR as ELR_FEATURE
-from ..configs.features import KRAFT, NEWEST, UNSERVED, Feature
+from ..configs.features import KRAFT, NEWEST, UNSERVED, Feature, served_level
 from ..messages.begin_transaction_record import BeginTransactionRecord
 from ..messages.end_transaction_record import EndTransactionRecord
 from ..metadata import (
@@ -41,7 +41,11 @@ def supported_features(features: Iterable[Feature]) -> dict[str, tuple[int, int]
 
 def bootstrap_features(features: Iterable[Feature]) -> dict[str, int]:
     """Return the levels of the features of a new cluster."""
-    return {each.name: each.level for each in features if each.name not in {KRAFT, *UNSERVED}}
+    return {
+        each.name: served_level(each.name, each.level)
+        for each in features
+        if each.name not in {KRAFT, *UNSERVED}
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class IsrChanged(NamedTuple):
 
 
 class HighWatermarkAdvanced(NamedTuple):
-    """Records of a coordinator's topic are committed up to an offset."""
+    """Records of a watched partition, or of a coordinator, are committed up to an offset."""
 
     key: TopicIdPartition
     offset: int

@@ -68,6 +68,8 @@ class Replicas:
         self.offline: dict[TopicIdPartition, Partition | None] = {}
         """Those in log directories that have failed; None: its log was never opened."""
         self.effects: list[Effect] = []
+        self.watched: set[TopicIdPartition] = set()
+        """Those whose high watermarks are reported, besides those of coordinators."""
         self.changes = 0
         """How often a partition was marked as changed."""
         self.unwatched = 0
@@ -172,7 +174,7 @@ class Replicas:
         old_state, old_epoch, old_isr = self._reported.get(key, UNREPORTED)
         if state is not old_state or epoch != old_epoch:
             self.emit(ReplicaChanged(key, state, epoch))
-        if partition.topic in self.broker.config.coordinator_topics:
+        if partition.topic in self.broker.config.coordinator_topics or key in self.watched:
             watermark = partition.log.high_watermark
             if watermark > self._watermarks.get(key, 0):
                 self.emit(HighWatermarkAdvanced(key, watermark))

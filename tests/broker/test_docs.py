@@ -28,6 +28,7 @@ HANDLED = {
     Handled.QUORUM: "leader of the quorum",
     Handled.REPLICAS: "replicas",
     Handled.GROUP_COORDINATOR: "group coordinator",
+    Handled.SHARE_COORDINATOR: "share coordinator",
     Handled.TRANSACTION_COORDINATOR: "transaction coordinator",
 }
 PAGE = (ROOT / "docs" / "broker.md").read_text(encoding="utf-8")

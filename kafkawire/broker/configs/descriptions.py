@@ -47,6 +47,8 @@ def _own_value(
         synonyms.append((name, own[name], own_source))
     if key.synonym is not None:
         synonyms += _broker_synonyms(settings, key.synonym, {})
+    elif own_source is ConfigSource.DYNAMIC_GROUP_CONFIG:
+        synonyms.append((name, key.default, ConfigSource.DEFAULT_CONFIG))
     value, source = (key.default, ConfigSource.DEFAULT_CONFIG)
     if synonyms:
         _, value, source = synonyms[0]

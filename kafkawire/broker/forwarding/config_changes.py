@@ -13,7 +13,9 @@ from typing import Any, Final
 from ...configs import (
     BROKER_CONFIGS,
     GROUP_CONFIGS,
+    LEAST,
     ConfigKey,
+    ConfigType,
     ResourceType,
     Update,
     config_error,
@@ -27,12 +29,14 @@ from ...messages.incremental_alter_configs_request import IncrementalAlterConfig
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..configs import Settings
+from ..configs.offset_reset import is_offset_reset
 from ..request import DELAYED, HandlerResult, Request
 from . import AnyPlan, ForwardingManager, Submit
 
 Problem = tuple[ErrorCode, str]
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
-ASSIGNMENT_INTERVAL: Final = "consumer.assignment.interval.ms"
+SHARE: Final = "share"
+RESET: Final = "share.auto.offset.reset"
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
 
 
@@ -123,15 +127,37 @@ class CheckedForwarding(ForwardingManager):
             config = GROUP_CONFIGS.get(key)
             if config is None:
                 return ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}"
-            invalid = None if value is None else config_error(config, key, value)
-            least = 0 if key == ASSIGNMENT_INTERVAL else 1
-            if invalid is None and value is not None and int(value) < least:
-                invalid = (
-                    f"Invalid value {value} for configuration {key}: Value must be at least {least}"
-                )
+            invalid = None if value is None else self._invalid(config, key, value)
             if invalid is not None:
                 return ErrorCode.INVALID_CONFIG, invalid
         return None
+
+    def _invalid(self, config: ConfigKey, key: str, value: str) -> str | None:
+        """Return why a value of a group is not valid."""
+        invalid = config_error(config, key, value)
+        problem = ""
+        if invalid is None and config.type is ConfigType.INT:
+            problem = self._range_problem(key, int(value))
+        elif key == RESET and not is_offset_reset(value):
+            problem = "expected earliest, latest or by_duration:<duration>"
+        if problem:
+            return f"Invalid value {value} for configuration {key}: {problem}"
+        return invalid
+
+    def _range_problem(self, key: str, value: int) -> str:
+        """Return why a number of a group is too small or too large, "" if it is not.
+
+        Share groups must be within the bounds of the broker; consumer groups are brought there.
+        """
+        least = LEAST.get(key, 1)
+        if value < least:
+            return f"Value must be at least {least}"
+        kind, _, rest = key.partition(".")
+        bounds = [f"group.{kind}.{bound}.{rest}" for bound in ("min", "max")]
+        if kind != SHARE or not all(each in self._settings.keys for each in bounds):
+            return ""
+        low, high = map(self._settings.number, bounds)
+        return "" if low <= value <= high else f"Value must be between {low} and {high}"
 
     def _problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem | None:
         """Return why this broker could not apply a change, None if it could.

@@ -21,7 +21,7 @@ from ...primitives import Message
 from ...protocol import ErrorCode
 from ..configs import Settings
 from ..metadata_cache import MetadataCache, TopicMetadata
-from ..topics import INTERNAL, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ..topics import INTERNAL, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from . import Submit
 
 TIMEOUT_MS: Final = 30_000
@@ -36,6 +36,9 @@ TRANSACTIONS_CONFIGS: Final = {
     "compression.type": "uncompressed",
     "unclean.leader.election.enable": "false",
 }
+COMPRESSIONS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
+"""Names of codecs in the order of their numbers."""
+SHARE_STATE_CONFIGS: Final = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
 class TopicCreation:
@@ -99,6 +102,20 @@ class TopicCreation:
             "segment.bytes": self._settings.text("transaction.state.log.segment.bytes"),
         }
         return self._ensure(TRANSACTIONS_TOPIC, count, factor, configs, now)
+
+    def ensure_share_state_topic(self, now: float) -> TopicMetadata | None:
+        """Find the `__share_group_state` topic, or let it be created, as the other ones."""
+        settings = self._settings
+        factor = self._factor("share.coordinator.state.topic.replication.factor")
+        count = settings.number("share.coordinator.state.topic.num.partitions")
+        codec = settings.number("share.coordinator.state.topic.compression.codec")
+        in_sync = settings.number("share.coordinator.state.topic.min.isr")
+        configs = SHARE_STATE_CONFIGS | {
+            "compression.type": COMPRESSIONS[codec],
+            "min.insync.replicas": str(min(in_sync, factor)),
+            "segment.bytes": settings.text("share.coordinator.state.topic.segment.bytes"),
+        }
+        return self._ensure(SHARE_STATE_TOPIC, count, factor, configs, now)
 
     def is_creating(self, name: str) -> bool:
         """Return whether a topic is being created, and not published yet."""

@@ -31,6 +31,8 @@ from .offsets import Committed, LogRecord, TopicPartition
 from .pending_offsets import PendingOffsets
 from .requests import Effect, GroupRequest, Response, Store
 from .responses import message
+from .share_groups.coordinator import ShareGroups
+from .share_groups.persister import Persister
 from .states import Kind
 from .usage import Usage
 
@@ -42,7 +44,8 @@ CLIENT_CHARACTERS: Final = 200
 class Coordinator:
     """The groups of one partition by id, and their committed offsets.
 
-    groups: of the classic protocol. consumer_groups: of KIP-848; a group is of one type.
+    groups: of the classic protocol. consumer_groups: of KIP-848. share_groups: of KIP-932; a group
+    is of one type.
     index: of the partition. usage: of all groups of the cluster. deferred: the responses that wait
     until records are committed. pending: the offset after what it has appended, 0 if that is
     committed.
@@ -56,6 +59,7 @@ class Coordinator:
         metadata: MetadataCache,
         usage: Usage,
         deferred: DeferredResponses,
+        persister: Persister,
         index: int,
     ) -> None:
         self.context = context
@@ -71,6 +75,7 @@ class Coordinator:
         self.consumer_groups = ConsumerGroups(
             context, metadata, usage, index, self._write, self._downgrade
         )
+        self.share_groups = ShareGroups(context, metadata, usage, persister, index, self._write)
 
     # -- groups
 
@@ -98,6 +103,7 @@ class Coordinator:
     def may_create(self, group_id: str) -> bool:
         """Whether a group exists, or may be created."""
         exists = group_id in self.groups or group_id in self.consumer_groups
+        exists = exists or group_id in self.share_groups
         return exists or self.usage.admits_group()
 
     def handle(self, group: Group, request: GroupRequest, now: float) -> None:
@@ -114,6 +120,7 @@ class Coordinator:
         if group is not None:
             self.perform(group, group.advance(now), now)
         self.consumer_groups.due(group_id, now)
+        self.share_groups.due(group_id, now)
 
     def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
         """Carry out the effects of a group."""
@@ -291,6 +298,7 @@ class Coordinator:
             self.usage.forget(group)
         self.groups.clear()
         self.consumer_groups.unload()
+        self.share_groups.unload()
         self.usage.offsets -= sum(map(len, self.offsets.values()))
         self.offsets.clear()
         self.pending_offsets = PendingOffsets()

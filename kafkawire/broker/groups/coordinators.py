@@ -6,7 +6,7 @@ as in Kafka. When the leader changes, the new coordinator loads the partition.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from operator import mul
 from struct import unpack
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -24,6 +24,7 @@ from .coordinator_log import CoordinatorLog
 if TYPE_CHECKING:
     from .coordinator import Coordinator
     from .deferred import DeferredResponses
+    from .share_groups.persister import Persister
     from .usage import Usage
 
 M = TypeVar("M", bound=Message)
@@ -59,12 +60,14 @@ class Coordinators:
         channel: RequestChannel,
         log: CoordinatorLog,
         metadata: MetadataCache,
+        persister: Persister,
     ) -> None:
         self._node_id = node_id
         self._context = context
         self._metadata = metadata
         self._channel = channel
         self._log = log
+        self._persister = persister
         self._by_partition: dict[int, Coordinator] = {}
         self._unavailable: dict[int, ErrorCode] = {}
         self._expiration_started = False
@@ -122,6 +125,7 @@ class Coordinators:
                 self._metadata,
                 self.usage,
                 self.deferred,
+                self._persister,
                 index,
             )
         return found
@@ -205,7 +209,11 @@ class Coordinators:
         interval = self._context.settings.seconds("offsets.retention.check.interval.ms")
         self._context.deadlines.set(OffsetsDue(), now + interval)
 
-    def topics_deleted(self, topics: Collection[str], now: float) -> None:
-        """Delete the committed offsets of deleted topics, in one pass."""
+    def topics_deleted(self, topics: Mapping[bytes, str], now: float) -> None:
+        """Delete the committed offsets and states of deleted topics, in one pass.
+
+        topics: the ids and names of these.
+        """
         for coordinator in list(self._by_partition.values()) if topics else ():
-            coordinator.topics_deleted(topics, now)
+            coordinator.topics_deleted(set(topics.values()), now)
+            coordinator.share_groups.topics_deleted(frozenset(topics), now)

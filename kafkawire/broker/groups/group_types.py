@@ -1,7 +1,10 @@
-"""What a request does depends on the type of its group: classic, or consumer (KIP-848).
+"""What a request does depends on the type of its group: classic, consumer, or share.
 
-Invariant: a group is of one type. One without members gives way to one of the other type, and one
-with members may become it (`migration`); its committed offsets stay.
+Consumer groups are those of KIP-848, share groups those of KIP-932.
+
+Invariant: a group is of one type. A classic or consumer group without members gives way to one of
+the other of these types, and one with members may become it (`migration`); its committed offsets
+stay. A share group stays one until it is deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from .consumer_groups.members import JOIN, HeartbeatRequest
 from .coordinator import Coordinator
 from .group import Group
 from .migration import upgraded
-from .requests import GroupRequest, Join
+from .requests import GroupRequest, Join, Joined
+from .share_groups.group import ShareGroup
+from .share_groups.members import ShareHeartbeat
 
 E = ErrorCode
 COMMITS_SINCE_FROM: Final = "4.3"
@@ -34,6 +39,9 @@ def consumer_heartbeat(
     coordinator: Coordinator, request: HeartbeatRequest, now: float
 ) -> HeartbeatResult | Refusal:
     """Handle the heartbeat of a member of a consumer group."""
+    if request.group_id in coordinator.share_groups:
+        message = f"Group {request.group_id} is not a consumer group."
+        return Refusal(E.GROUP_ID_NOT_FOUND, message)
     classic = coordinator.groups.get(request.group_id)
     if classic is None:
         return coordinator.consumer_groups.heartbeat(request, now)
@@ -65,6 +73,30 @@ def _upgrading_heartbeat(
     return result
 
 
+def share_heartbeat(
+    coordinator: Coordinator, request: ShareHeartbeat, now: float
+) -> HeartbeatResult | Refusal:
+    """Handle the heartbeat of a member of a share group."""
+    if request.group_id in coordinator.groups or request.group_id in coordinator.consumer_groups:
+        message = f"Group {request.group_id} is not a share group."
+        return Refusal(E.GROUP_ID_NOT_FOUND, message)
+    return coordinator.share_groups.heartbeat(request, now)
+
+
+def empty_group(coordinator: Coordinator, group_id: str) -> ShareGroup | ErrorCode:
+    """Return a share group without members, whose offsets may be changed."""
+    group = coordinator.share_groups.get(group_id)
+    if group is None:
+        return E.GROUP_ID_NOT_FOUND
+    return E.NON_EMPTY_GROUP if group.population else group
+
+
+def is_new(coordinator: Coordinator, group_id: str) -> bool:
+    """Whether no group of any type has an id."""
+    kinds = coordinator.groups, coordinator.consumer_groups, coordinator.share_groups
+    return not any(group_id in each for each in kinds)
+
+
 def classic_request(
     coordinator: Coordinator, group_id: str, request: GroupRequest, now: float
 ) -> bool:
@@ -72,6 +104,11 @@ def classic_request(
 
     One that joins creates it. The response is sent now or later.
     """
+    if group_id in coordinator.share_groups:
+        if _creates(request):
+            refused = Joined(request.reply_to, E.INCONSISTENT_GROUP_PROTOCOL)
+            coordinator.respond(refused, now)
+        return _creates(request)
     consumer_group = coordinator.consumer_groups.get(group_id)
     if consumer_group is not None and (consumer_group.population or not isinstance(request, Join)):
         groups = coordinator.consumer_groups
@@ -108,6 +145,8 @@ def member_error(
 
     version: of OffsetCommit.
     """
+    if member.group_id in coordinator.share_groups:
+        return E.GROUP_ID_NOT_FOUND
     consumer_group = coordinator.consumer_groups.get(member.group_id)
     if consumer_group is not None:
         return commit_error(consumer_group, member, version)

@@ -41,7 +41,7 @@ class GroupCoordinators:
             for index in list(self._epochs):
                 self._unload(index, E.NOT_COORDINATOR, now)
         elif deleted:
-            self._groups.topics_deleted(deleted, now)
+            self._groups.topics_deleted(delta.deleted_topics, now)
         topic = self._metadata.topics.get(OFFSETS_TOPIC)
         for key in delta.partitions if topic is not None else ():
             if topic is not None and key.topic_id == topic.topic_id:

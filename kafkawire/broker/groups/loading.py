@@ -26,6 +26,7 @@ from .group import Group
 from .offsets import Committed, TopicPartition
 from .pending_offsets import PendingOffsets
 from .requests import Effect
+from .share_groups.coordinator import ShareGroups
 from .usage import Usage
 
 Groups = dict[str, GroupMetadataValue | None]
@@ -42,6 +43,7 @@ class Coordinator(Protocol):
     offsets: defaultdict[str, dict[TopicPartition, Committed]]
     pending_offsets: PendingOffsets
     consumer_groups: ConsumerGroups
+    share_groups: ShareGroups
 
     def appended(self, offset: int) -> None:
         """Take note of the end of the log."""
@@ -73,6 +75,7 @@ def load(coordinator: Coordinator, now: float) -> None:
             since_ms = metadata.current_state_timestamp
             group.changed_at = (since_ms - coordinator.context.epoch_ms) / 1000
     coordinator.consumer_groups.loaded(now)
+    coordinator.share_groups.loaded(now)
     for group_id, by_partition in coordinator.offsets.items():
         if group_id in coordinator.consumer_groups:
             continue
@@ -100,6 +103,7 @@ def _load_batch(coordinator: Coordinator, batch: Batch, found: Groups) -> None:
             _load_offset(coordinator, batch, key, value)
         elif key is not None and (value is not None or record.value is None):
             coordinator.consumer_groups.replay(key, value)
+            coordinator.share_groups.replay(key, value)
 
 
 def _load_offset(

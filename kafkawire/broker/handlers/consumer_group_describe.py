@@ -57,7 +57,7 @@ def _described(broker: Broker, group_id: str, version: int) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=coordinator)
     group = coordinator.consumer_groups.get(group_id)
     if group is None:
-        classic = group_id in coordinator.groups
+        classic = group_id in coordinator.groups or group_id in coordinator.share_groups
         return DescribedGroup(
             group_id=group_id,
             error_code=E.GROUP_ID_NOT_FOUND,

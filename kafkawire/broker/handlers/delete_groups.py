@@ -8,12 +8,15 @@ v3   response +error_message
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...messages.delete_groups_request import DeleteGroupsRequest
 from ...messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.coordinator import Coordinator
 from ..network.connection import Connection
-from ..request import Outcome, Request
+from ..request import DELAYED, Outcome, Request
 
 
 def handle(
@@ -23,17 +26,41 @@ def handle(
     _connection: Connection,
     now: float,
 ) -> DeleteGroupsResponse | Outcome:
-    """Delete each group."""
-    results, used = [], []
-    for group_id in body.groups_names:
-        coordinator = broker.coordinator(group_id)
+    """Delete each group; the states of share partitions are deleted by share coordinators first."""
+    results = [DeletableGroupResult(group_id=group_id) for group_id in body.groups_names]
+    used: list[Coordinator] = []
+    left = len(results) + 1
+
+    def finish(now: float) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            deleted = DeleteGroupsResponse(results=results)
+            response = broker.groups.settle(request, deleted, used, now)
+            if not isinstance(response, Outcome):
+                broker.channel.respond(request.reply_to, response, now)
+
+    def finish_one(result: DeletableGroupResult) -> Callable[[ErrorCode, float], None]:
+        def finish_with(error: ErrorCode, now: float) -> None:
+            result.error_code = error
+            finish(now)
+
+        return finish_with
+
+    for result in results:
+        then = finish_one(result)
+        coordinator = broker.coordinator(result.group_id)
         if isinstance(coordinator, ErrorCode):
-            error = coordinator
+            then(coordinator, now)
+            continue
+        used.append(coordinator)
+        share_group = coordinator.share_groups.get(result.group_id)
+        if share_group is not None:
+            coordinator.share_groups.delete(share_group, then, now)
         else:
-            used.append(coordinator)
-            error = coordinator.delete(group_id, now)
-        results.append(DeletableGroupResult(group_id=group_id, error_code=error))
-    return broker.groups.settle(request, DeleteGroupsResponse(results=results), used, now)
+            then(coordinator.delete(result.group_id, now), now)
+    finish(now)
+    return DELAYED
 
 
 def error_response(body: DeleteGroupsRequest, error: ErrorCode) -> DeleteGroupsResponse:

@@ -12,7 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ...configs import GROUP_CONFIGS, TOPIC_CONFIGS, ConfigSource, ResourceType
+from ...configs import (
+    GROUP_CONFIGS,
+    SHARE_CONFIGS_SINCE,
+    TOPIC_CONFIGS,
+    ConfigSource,
+    ResourceType,
+)
 from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
@@ -30,6 +36,7 @@ from ..configs.descriptions import (
     described,
 )
 from ..network.connection import Connection
+from ..releases import before
 from ..request import Request, Work
 from ..security.protocols import SecurityProtocol
 
@@ -120,9 +127,17 @@ def _broker(broker: Broker, name: str) -> Found:
 def _group(broker: Broker, name: str) -> Found:
     if name == "":
         return E.INVALID_REQUEST, "Group name must not be empty"
-    keys = {key: of for key, of in GROUP_CONFIGS.items() if of.synonym in broker.settings.keys}
+    keys = {key: of for key, of in GROUP_CONFIGS.items() if _is_of_release(broker, key, of.synonym)}
     own = broker.metadata.group_configs(name)
     return described(broker.settings, keys, own, ConfigSource.DYNAMIC_GROUP_CONFIG)
+
+
+def _is_of_release(broker: Broker, key: str, synonym: str | None) -> bool:
+    """Whether the release has a key of groups."""
+    since = SHARE_CONFIGS_SINCE.get(key)
+    if since is not None:
+        return not before(broker.apis.release, since)
+    return synonym in broker.settings.keys
 
 
 _RESOURCES: Final[Mapping[int, Callable[[Broker, str], Found]]] = {

@@ -59,8 +59,9 @@ def _described(broker: Broker, group_id: str, version: int) -> DescribedGroup:
         dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         if version >= NOT_FOUND_FROM:
             dead.error_code = E.GROUP_ID_NOT_FOUND
-            is_consumer = group_id in coordinator.consumer_groups
-            reason = "is not a classic group" if is_consumer else "not found"
+            others = coordinator.consumer_groups, coordinator.share_groups
+            is_other = any(group_id in each for each in others)
+            reason = "is not a classic group" if is_other else "not found"
             dead.error_message = f"Group {group_id} {reason}."
         return dead
     stable = group.state is GroupState.STABLE

@@ -12,6 +12,7 @@ v6   no new fields │ share groups (KIP-932)
 
 from __future__ import annotations
 
+from re import fullmatch
 from typing import Final
 
 from ...messages.find_coordinator_request import FindCoordinatorRequest
@@ -21,12 +22,20 @@ from ..broker import Broker
 from ..groups.coordinators import partition_for
 from ..network.connection import Connection
 from ..request import UNTIL_METADATA, Request, Work
-from ..topics import NO_LEADER, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ..topics import NO_LEADER, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 E = ErrorCode
 GROUP: Final = 0
 TRANSACTION: Final = 1
-TOPICS: Final = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+SHARE: Final = 2
+TOPICS: Final = {
+    GROUP: OFFSETS_TOPIC,
+    TRANSACTION: TRANSACTIONS_TOPIC,
+    SHARE: SHARE_STATE_TOPIC,
+}
+SHARE_KEY: Final = r".+:[A-Za-z0-9_-]{22}:\d{1,9}"
+"""The key of a share partition: group:topic id:partition."""
+SHARE_FROM: Final = 6
 SEVERAL_FROM: Final = 4
 NOWHERE: Final = -1
 
@@ -60,9 +69,11 @@ def _response(
     broker: Broker, request: Request, body: FindCoordinatorRequest, now: float
 ) -> FindCoordinatorResponse:
     if request.version >= SEVERAL_FROM:
-        found = [_find(broker, key, body.key_type, now) for key in body.coordinator_keys]
+        found = [
+            _find(broker, key, body.key_type, request.version, now) for key in body.coordinator_keys
+        ]
         return FindCoordinatorResponse(coordinators=found)
-    one = _find(broker, body.key, body.key_type, now)
+    one = _find(broker, body.key, body.key_type, request.version, now)
     return FindCoordinatorResponse(
         error_code=one.error_code,
         error_message=one.error_message,
@@ -72,15 +83,19 @@ def _response(
     )
 
 
-def _find(broker: Broker, key: str, key_type: int, now: float) -> Coordinator:
-    if key_type not in (GROUP, TRANSACTION):
+def _find(broker: Broker, key: str, key_type: int, version: int, now: float) -> Coordinator:
+    creation = broker.topic_creation
+    ensure = {
+        GROUP: creation.ensure_offsets_topic,
+        TRANSACTION: creation.ensure_transactions_topic,
+        SHARE: creation.ensure_share_state_topic,
+    }.get(key_type)
+    if ensure is None or (key_type == SHARE and version < SHARE_FROM):
         return _unavailable(key, E.INVALID_REQUEST)
     if key == "":
         return _unavailable(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
-    creation = broker.topic_creation
-    ensure = (
-        creation.ensure_offsets_topic if key_type == GROUP else creation.ensure_transactions_topic
-    )
+    if key_type == SHARE and fullmatch(SHARE_KEY, key) is None:
+        return _unavailable(key, E.INVALID_REQUEST)
     topic = ensure(now)
     if topic is None:
         return _unavailable(key, E.COORDINATOR_NOT_AVAILABLE)

@@ -23,6 +23,7 @@ from ..request import Outcome, Request
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
+SHARE: Final = "share"
 STATES_FROM: Final = 4
 TYPES_FROM: Final = 5
 
@@ -66,6 +67,8 @@ def _listed(coordinator: Coordinator) -> Iterator[Listed]:
         yield Listed(group.group_id, group.protocol_type or "", group.state.value, CLASSIC)
     for consumer_group in coordinator.consumer_groups:
         yield Listed(consumer_group.group_id, CONSUMER, consumer_group.state.value, CONSUMER)
+    for share_group in coordinator.share_groups:
+        yield Listed(share_group.group_id, SHARE, share_group.state.value, SHARE)
 
 
 def error_response(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:

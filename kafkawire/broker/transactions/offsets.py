@@ -121,6 +121,8 @@ class TransactionalOffsets:
         if entry is not None and body.producer_epoch < entry[0]:
             return E.INVALID_PRODUCER_EPOCH
         generation = body.generation_id_or_member_epoch
+        if body.group_id in coordinator.share_groups:
+            return E.GROUP_ID_NOT_FOUND
         consumer_group = coordinator.consumer_groups.get(body.group_id)
         if consumer_group is not None:
             member = CommittingMember(

@@ -21,7 +21,11 @@ from ...broker.events import (
     MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
+    PersistDue,
     ReplyDue,
+    ShareFetchExpired,
+    SharePartitionDue,
+    ShareWriteExpired,
 )
 from ...broker.fetch_sessions import Sessions
 from ...broker.forwarding import ForwardingManager
@@ -34,6 +38,10 @@ from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
 from ...broker.quotas.client_quotas import ClientQuotas
 from ...broker.quotas.throttling import Throttling
+from ...broker.share.end_offsets import EndOffsets
+from ...broker.share.shares import Shares
+from ...broker.share_coordinator.coordinators import ShareCoordinators
+from ...broker.share_coordinator.persister import Persister
 from ...broker.topic_rules import TopicRules
 from ...broker.transactions import Transactions
 from ...broker.transactions.producer_ids import ProducerIds
@@ -84,7 +92,15 @@ class BrokerFront:
         self._creation = TopicCreation(settings, metadata, voters, submit, options.topics)
         self._producer_ids = ProducerIds(node_id, machines.broker_epoch, channel, submit)
         offsets_log = CoordinatorLog(metadata, machines)
-        self._coordinators = Coordinators(node_id, context, channel, offsets_log, metadata)
+        self.share_coordinators = ShareCoordinators(node_id, metadata, machines, context)
+        self._persister = persister = Persister(
+            node_id, self.share_coordinators, machines, context, self._creation
+        )
+        self.shares = Shares(context, metadata, machines, persister)
+        self._end_offsets = EndOffsets(node_id, metadata, machines)
+        self._coordinators = Coordinators(
+            node_id, context, channel, offsets_log, metadata, persister
+        )
         self.groups = GroupCoordinators(self._coordinators, offsets_log, metadata, machines)
         self.transactions = Transactions(
             node_id,
@@ -114,6 +130,9 @@ class BrokerFront:
             self._creation,
             self._coordinators,
             self.transactions,
+            self.share_coordinators,
+            self.shares,
+            self._end_offsets,
             listeners.endpoints,
         )
 
@@ -160,8 +179,10 @@ class BrokerFront:
             self.broker.rules.clear()
         if delta.quotas:
             self.throttling.quotas.publish(image.quotas)
+        self.share_coordinators.published(delta, now)
         self.groups.published(delta, now)
         self.transactions.coordinators.published(delta, now)
+        self.shares.published(now)
         self._creation.published(delta)
         self._creation.create_initial(now)
         if delta.topics:
@@ -183,13 +204,29 @@ class BrokerFront:
         self._dynamic = found
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
-        """Send the responses that waited for a high watermark of a coordinator's partition."""
+        """Go on with what waited for the high watermark of a partition."""
         self.groups.committed(key, offset, now)
+        self.share_coordinators.committed(key, offset, now)
+        self.shares.committed(key, now)
         self.transactions.coordinators.committed(key, offset, now)
 
     def replica_changed(self, key: TopicIdPartition, now: float) -> None:
         """Follow a replica that is offline."""
         self.groups.replica_changed(key, now)
+        self.share_coordinators.replica_changed(key, now)
+        self.shares.published(now)
+
+    def arrived(self, token: int, body: Message | None, now: float) -> None:
+        """Handle the response of another broker."""
+        for each in (self._persister, self._end_offsets):
+            if each.arrived(token, body, now):
+                return
+        self.transactions.arrived(token, body, now)
+
+    def reload_failed(self, now: float) -> None:
+        """Load the coordinators' partitions again to which an append has failed."""
+        self.groups.reload_failed(now)
+        self.share_coordinators.reload_failed(now)
 
     def responded(self, request: Message, response: Message | None, now: float) -> None:
         """Handle the response to a request of this broker."""
@@ -221,6 +258,18 @@ class BrokerFront:
     def _offsets_loaded(self, due: OffsetsLoaded, now: float) -> None:
         self._coordinators.load(due.partition, now)
 
+    def _share_write_expired(self, due: ShareWriteExpired, now: float) -> None:
+        self.share_coordinators.expire(due, now)
+
+    def _persist_due(self, due: PersistDue, now: float) -> None:
+        self._persister.due(due, now)
+
+    def _share_partition_due(self, due: SharePartitionDue, now: float) -> None:
+        self.shares.partition_due(due, now)
+
+    def _share_fetch_expired(self, due: ShareFetchExpired, now: float) -> None:
+        self.shares.fetch_expired(due, now)
+
 
 _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] = {
     IdleConnection: BrokerFront._connection_due,
@@ -231,4 +280,8 @@ _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] 
     OffsetsDue: BrokerFront._offsets_due,
     CommitExpired: BrokerFront._commit_expired,
     OffsetsLoaded: BrokerFront._offsets_loaded,
+    ShareWriteExpired: BrokerFront._share_write_expired,
+    PersistDue: BrokerFront._persist_due,
+    SharePartitionDue: BrokerFront._share_partition_due,
+    ShareFetchExpired: BrokerFront._share_fetch_expired,
 }

@@ -163,6 +163,7 @@ class NodeFront:
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)
+                self.broker.shares.disconnected(event.connection, now)
             case ShutdownRequested():
                 self.machines.handle(event, now)
             case _:
@@ -214,7 +215,7 @@ class NodeFront:
             for listeners in self._served:
                 listeners.run(self._effects, now)
             if not self.machines.node.stopped:
-                self.broker.groups.reload_failed(now)
+                self.broker.reload_failed(now)
             if not self.machines.effects:
                 break
         effects, self._effects = self._effects, []
@@ -280,6 +281,6 @@ class NodeFront:
         self._effects += outcome.effects
         for token, body in outcome.arrived:
             if token < 0:
-                self.broker.transactions.arrived(token, body, now)
+                self.broker.arrived(token, body, now)
             else:
                 self.machines.handle(ResponseReceived(token, body), now)

@@ -157,6 +157,14 @@ class NodeMachines:
         """Return a replica of this node."""
         return self.node.partitions.get(key)
 
+    def watch(self, key: TopicIdPartition, is_watched: bool) -> None:
+        """Have the high watermark of a partition reported, or no more."""
+        broker = self.node.parts.broker
+        if broker is not None and is_watched:
+            broker.replicas.replicas.watched.add(key)
+        elif broker is not None:
+            broker.replicas.replicas.watched.discard(key)
+
     def producers(self, key: TopicIdPartition) -> Mapping[int, ProducerStateEntry]:
         """Return the producers of a partition, by their ids."""
         replica = self.replica(key)

@@ -367,6 +367,15 @@ def test_a_group_has_its_own_configuration(harness: Harness) -> None:
         "consumer.assignment.interval.ms": ("0", 4),
         "consumer.heartbeat.interval.ms": ("5000", 5),
         "consumer.session.timeout.ms": ("45000", 5),
+        "share.assignment.interval.ms": ("1000", 5),
+        "share.auto.offset.reset": ("latest", 5),
+        "share.delivery.count.limit": ("5", 5),
+        "share.heartbeat.interval.ms": ("5000", 5),
+        "share.isolation.level": ("read_uncommitted", 5),
+        "share.partition.max.record.locks": ("2000", 5),
+        "share.record.lock.duration.ms": ("30000", 5),
+        "share.renew.acknowledge.enable": ("true", 5),
+        "share.session.timeout.ms": ("45000", 5),
     }
     assert altered(client, "consumer.session.timeout.ms", "50000") == (E.NONE, None)
     assert altered(client, "consumer.heartbeat.interval.ms", "7000") == (E.NONE, None)

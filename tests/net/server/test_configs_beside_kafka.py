@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.configs import broker_configs
-from kafkawire.configs.features import UNSERVED
+from kafkawire.configs.features import UNSERVED, served_level
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse
@@ -140,7 +140,7 @@ def test_features_are_kafkas(both: tuple[int, int], version: int) -> None:
             response = wire.exchange(request, version, ApiVersionsResponse)
         supported = {(e.name, e.min_version, e.max_version) for e in response.supported_features}
         finalized = {
-            (e.name, e.min_version_level, e.max_version_level)
+            (e.name, e.min_version_level, served_level(e.name, e.max_version_level))
             for e in response.finalized_features
             if port != both[0] or e.name not in UNSERVED
         }

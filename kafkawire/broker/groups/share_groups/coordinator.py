@@ -1,0 +1,309 @@
+"""Coordinates the share groups of one partition of `__consumer_offsets`.
+
+Invariant: the changes of a group are in the log before any response that rests on them. The state
+of its partitions is set up before they are assigned, and deleted before the group is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from ....primitives import Structure
+from ....protocol import ErrorCode
+from ....protocol.error_code import error_of
+from ...context import Context
+from ...events import GroupDue
+from ...metadata_cache import MetadataCache
+from ..consumer_groups.checks import Refusal
+from ..consumer_groups.coordinator import ClusterTopics
+from ..consumer_groups.group import HeartbeatResult
+from ..consumer_groups.members import JOIN, Partitions, TopicPartition
+from ..offsets import LogRecord
+from ..usage import Usage
+from .group import ShareGroup
+from .members import ShareHeartbeat
+from .metadata import NO_SUBSCRIPTION, ShareGroupConfig
+from .persister import Persister
+from .records import decode, encode
+
+E = ErrorCode
+OF_BROKER: Final = "group.share."
+INTERVAL: Final = "assignment.interval.ms"
+OPEN: Final = -1
+"""The start offset that is found when the partition is first read."""
+Done = Callable[[Mapping[TopicPartition, Any], float], None]
+"""Called with the result of each partition, and the time."""
+
+
+class ShareGroups:
+    """The share groups by id. write: appends records to the partition."""
+
+    def __init__(
+        self,
+        context: Context,
+        metadata: MetadataCache,
+        usage: Usage,
+        persister: Persister,
+        index: int,
+        write: Callable[[Iterable[LogRecord], float], None],
+    ) -> None:
+        self._context = context
+        self._metadata = metadata
+        self._topics = ClusterTopics(metadata)
+        self._usage = usage
+        self.persister = persister
+        self._index = index
+        self._write = write
+        self._groups: dict[str, ShareGroup] = {}
+
+    def __iter__(self) -> Iterator[ShareGroup]:
+        return iter(self._groups.values())
+
+    def __contains__(self, group_id: object) -> bool:
+        return group_id in self._groups
+
+    def get(self, group_id: str) -> ShareGroup | None:
+        """Find a group."""
+        return self._groups.get(group_id)
+
+    def config(self, group_id: str) -> ShareGroupConfig:
+        """Return the settings of a group: its own, else those of the broker."""
+        settings = self._context.settings
+        own = self._metadata.group_configs(group_id)
+        return ShareGroupConfig(
+            self._seconds(own, "session.timeout.ms"),
+            self._seconds(own, "heartbeat.interval.ms"),
+            # before Kafka 4.3, each change is assigned at once
+            self._seconds(own, INTERVAL) if f"{OF_BROKER}{INTERVAL}" in settings.keys else 0.0,
+            settings.number("group.share.max.size"),
+        )
+
+    def _seconds(self, own: Mapping[str, str], key: str) -> float:
+        """Return a value of a group in seconds, within the limits of the broker."""
+        settings = self._context.settings
+        value = own.get(f"share.{key}")
+        if value is None:
+            return settings.seconds(f"{OF_BROKER}{key}")
+        least, most = (settings.number(f"{OF_BROKER}{bound}.{key}") for bound in ("min", "max"))
+        return max(least, min(most, int(value))) / 1000
+
+    def heartbeat(self, request: ShareHeartbeat, now: float) -> HeartbeatResult | Refusal:
+        """Handle a heartbeat whose fields are valid; a member that joins may create its group."""
+        group = self._groups.get(request.group_id)
+        if group is None:
+            if request.member_epoch != JOIN:
+                return Refusal(E.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found.")
+            if not self._usage.admits_group():
+                return Refusal(E.POLICY_VIOLATION, "Too many groups.")
+            group = ShareGroup(request.group_id)
+        group.config = self.config(group.group_id)
+        if not self._admits(group, request):
+            return Refusal(E.GROUP_MAX_SIZE_REACHED, "Too many members, or too large ones.")
+        result = group.handle(request, self._topics, now, self._context.wall_ms(now))
+        if not isinstance(result, Refusal):
+            self._groups[request.group_id] = group
+            self._log(group, now)
+            self._initialize(group, group.uninitialized(self._topics), now)
+        return result
+
+    def _admits(self, group: ShareGroup, request: ShareHeartbeat) -> bool:
+        known = group.subscriptions.get(request.member_id)
+        before = known or NO_SUBSCRIPTION
+        size = request.subscription(before).size - (0 if known is None else before.size)
+        return self._usage.admits_members(known is None, size)
+
+    def due(self, group_id: str, now: float) -> None:
+        """Handle the expired deadlines of a group, if it is one of these."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            group.advance(self._topics, now)
+            self._log(group, now)
+
+    def forget(self, group: ShareGroup, now: float) -> None:
+        """Delete a group without members."""
+        group.delete()
+        self._log(group, now)
+        self._remove(group)
+
+    def _remove(self, group: ShareGroup) -> None:
+        del self._groups[group.group_id]
+        self._usage.forget(group)
+        self._context.deadlines.cancel(GroupDue(self._index, group.group_id))
+
+    def _is_here(self, group: ShareGroup) -> bool:
+        """Whether a group is still coordinated here, when a share coordinator has responded."""
+        return self._groups.get(group.group_id) is group
+
+    # -- the state of its partitions
+
+    def _initialize(self, group: ShareGroup, partitions: Partitions, now: float) -> None:
+        """Let the share coordinators set up the state of partitions."""
+        if not partitions:
+            return
+        offsets = dict.fromkeys(partitions, OPEN)
+        self.set_offsets(group, offsets, lambda _results, _now: None, now)
+
+    def create(self, group_id: str, now: float) -> ShareGroup | None:
+        """Create a group without members; None if there are too many groups."""
+        if not self._usage.admits_group():
+            return None
+        group = self._groups[group_id] = ShareGroup(group_id)
+        group.create(self._topics)
+        self._log(group, now)
+        return group
+
+    def set_offsets(
+        self, group: ShareGroup, offsets: Mapping[TopicPartition, int], done: Done, now: float
+    ) -> None:
+        """Set up the state of partitions with their start offsets."""
+        group.initializing(frozenset(offsets))
+        self._log(group, now)
+
+        def finish(results: Mapping[TopicPartition, Any], now: float) -> None:
+            if self._is_here(group):
+                failed = {each for each, result in results.items() if result.error_code}
+                group.initialized(results.keys(), failed)
+                self._log(group, now)
+            done(results, now)
+
+        epoch = group.epoch
+        self._each(
+            offsets,
+            lambda each, then: self.persister.initialize(
+                group.group_id, each, epoch, offsets[each], then, now
+            ),
+            finish,
+            now,
+        )
+
+    def delete_states(
+        self, group: ShareGroup, topics: frozenset[bytes], done: Done, now: float
+    ) -> None:
+        """Delete the state of topics; `done` is called with the results of their partitions."""
+        states = group.state_partitions
+        partitions = [
+            each for each in states.initialized | states.initializing if each[0] in topics
+        ]
+        group.deleting(topics)
+        self._log(group, now)
+
+        def finish(results: Mapping[TopicPartition, Any], now: float) -> None:
+            failed = {each[0] for each, result in results.items() if result.error_code}
+            if self._is_here(group):
+                group.deleted(topics - failed)
+                self._log(group, now)
+            done(results, now)
+
+        self._each(
+            partitions,
+            lambda each, then: self.persister.delete(group.group_id, each, then, now),
+            finish,
+            now,
+        )
+
+    def _each(
+        self,
+        partitions: Iterable[TopicPartition],
+        send: Callable[[TopicPartition, Callable[[Any, float], None]], None],
+        done: Done,
+        now: float,
+    ) -> None:
+        """Send a request for each partition; `done` gets the results of all."""
+        wanted, results = list(partitions), dict[TopicPartition, Any]()
+        if not wanted:
+            done(results, now)
+
+        def collect(partition: TopicPartition) -> Callable[[Any, float], None]:
+            def one(result: Any, now: float) -> None:
+                results[partition] = result
+                if len(results) == len(wanted):
+                    done(results, now)
+
+            return one
+
+        for each in wanted:
+            send(each, collect(each))
+
+    def summaries(
+        self, group_id: str, partitions: Iterable[TopicPartition], done: Done, now: float
+    ) -> None:
+        """Read the start offsets of partitions."""
+        self._each(
+            partitions,
+            lambda each, then: self.persister.summarize(group_id, each, then, now),
+            done,
+            now,
+        )
+
+    def delete(
+        self, group: ShareGroup, done: Callable[[ErrorCode, float], None], now: float
+    ) -> None:
+        """Delete a group without members and the state of its partitions; `done` gets the error."""
+        if group.population:
+            done(E.NON_EMPTY_GROUP, now)
+            return
+
+        def finish(results: Mapping[TopicPartition, Any], now: float) -> None:
+            errors = [each.error_code for each in results.values() if each.error_code]
+            if self._is_here(group) and not errors:
+                if group.population:
+                    errors = [E.NON_EMPTY_GROUP]
+                else:
+                    self.forget(group, now)
+            done(error_of(errors[0]) if errors else E.NONE, now)
+
+        self.delete_states(group, group.topics_with_state, finish, now)
+
+    def topics_deleted(self, topic_ids: frozenset[bytes], now: float) -> None:
+        """Delete the state of deleted topics."""
+        for group in list(self._groups.values()):
+            deleted = topic_ids & group.topics_with_state
+            if deleted:
+                self.delete_states(group, deleted, lambda _results, _now: None, now)
+
+    # -- the log
+
+    def _log(self, group: ShareGroup, now: float) -> None:
+        changes, group.changes = group.changes, []
+        if changes:
+            name_of = self._metadata.topic_name
+            records = [
+                record for each in changes for record in encode(group.group_id, each, name_of)
+            ]
+            self._write(records, now)
+        self._note(group)
+
+    def _note(self, group: ShareGroup) -> None:
+        self._usage.note(group)
+        due = GroupDue(self._index, group.group_id)
+        self._context.deadlines.set(due, group.next_deadline())
+
+    # -- loading
+
+    def replay(self, key: Structure, value: Structure | None) -> None:
+        """Apply a record of the log, if it is one of share groups."""
+        decoded = decode(key, value)
+        if decoded is None:
+            return
+        group_id, change = decoded
+        group = self._groups.get(group_id)
+        if group is None and value is not None:
+            group = self._groups[group_id] = ShareGroup(group_id)
+        if group is not None:
+            group.apply(change)
+
+    def loaded(self, now: float) -> None:
+        """Forget the groups that were deleted; the sessions of members begin."""
+        for group in list(self._groups.values()):
+            if not group.assignment_epoch and not group.subscriptions:
+                del self._groups[group.group_id]
+                continue
+            group.config = self.config(group.group_id)
+            group.loaded(now)
+            self._note(group)
+
+    def unload(self) -> None:
+        """Forget all groups: they have another coordinator."""
+        for group in list(self._groups.values()):
+            self._remove(group)

@@ -1,0 +1,186 @@
+"""ShareFetch: a member of a share group acquires records, and acknowledges earlier ones (KIP-932).
+
+v0   the first; flexible │ early access in 4.0, not served
+v1   request +max_records +batch_size -partition_max_bytes; response
+      +acquisition_lock_timeout_ms
+v2   request +share_acquire_mode +is_renew_ack
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...messages.share_fetch_request import ShareFetchRequest
+from ...messages.share_fetch_response import (
+    NodeEndpoint,
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchResponse,
+)
+from ...metadata import TopicIdPartition
+from ...protocol import ErrorCode
+from ..broker import Broker
+from ..network.connection import Connection
+from ..request import DELAYED, Outcome, Request
+from ..share.acknowledging import Errors, checked
+from ..share.fetching import Amount, Data, Waiting
+from ..share.leaders import name_leaders
+from ..share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Member, ShareSession
+from ..share.shares import Acknowledgements
+
+E = ErrorCode
+STRICT: Final = 1
+"""The acquire mode in which a request gets no more records than it wants (KIP-1206)."""
+
+
+def handle(
+    broker: Broker,
+    request: Request,
+    body: ShareFetchRequest,
+    connection: Connection,
+    now: float,
+) -> ShareFetchResponse | Outcome:
+    """Acknowledge records, then acquire others: now, or when some are available."""
+    if not broker.serves_share_groups:
+        return error_response(body, E.UNSUPPORTED_VERSION)
+    invalid = _invalid(body)
+    if invalid is not None:
+        return _refused(E.INVALID_REQUEST, invalid)
+    member = Member(body.group_id or "", body.member_id or "")
+    acknowledgements: Acknowledgements = {
+        TopicIdPartition(topic.topic_id, each.partition_index): checked(
+            each.acknowledgement_batches, body.is_renew_ack
+        )
+        for topic in body.topics
+        for each in topic.partitions
+        if each.acknowledgement_batches
+    }
+    session = _session(broker, body, member, bool(acknowledgements), connection, now)
+    if isinstance(session, ErrorCode):
+        return _refused(session, session.name)
+    response = Responding(broker, request, body, session)
+    broker.shares.acknowledge(member, acknowledgements, response.acknowledged, now)
+    return DELAYED
+
+
+def _invalid(body: ShareFetchRequest) -> str | None:
+    """Return why a request is not valid."""
+    if not body.group_id or not body.member_id:
+        return "GroupId and MemberId can't be empty."
+    if body.share_session_epoch < FINAL_EPOCH:
+        return "ShareSessionEpoch is invalid."
+    wanted = (
+        ("maxBytes", body.max_bytes),
+        ("minBytes", body.min_bytes),
+        ("maxRecords", body.max_records),
+        ("maxWaitMs", body.max_wait_ms),
+    )
+    unexpected = [name for name, value in wanted if value and body.is_renew_ack]
+    if unexpected:
+        return f"{', '.join(unexpected)} must be set to 0 if isRenewAck is true."
+    return None
+
+
+def _session(
+    broker: Broker,
+    body: ShareFetchRequest,
+    member: Member,
+    acknowledges: bool,
+    connection: Connection,
+    now: float,
+) -> ShareSession | ErrorCode:
+    """Return the session of a request, with its partitions."""
+    shares, epoch = broker.shares, body.share_session_epoch
+    if epoch == INITIAL_EPOCH:
+        if acknowledges:
+            return E.INVALID_REQUEST
+        session = shares.open(member, connection.id, now)
+    else:
+        session = shares.sessions.find(member, epoch)
+    if isinstance(session, ErrorCode) or epoch == FINAL_EPOCH:
+        return session
+    error = shares.sessions.update(
+        session,
+        (
+            TopicIdPartition(topic.topic_id, each.partition_index)
+            for topic in body.topics
+            for each in topic.partitions
+        ),
+        (
+            TopicIdPartition(topic.topic_id, index)
+            for topic in body.forgotten_topics_data
+            for index in topic.partitions
+        ),
+    )
+    return error or session
+
+
+class Responding:
+    """A request on its way to its response: first it acknowledges, then it acquires."""
+
+    def __init__(
+        self, broker: Broker, request: Request, body: ShareFetchRequest, session: ShareSession
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._body = body
+        self._session = session
+        self._acknowledged: Mapping[TopicIdPartition, ErrorCode] = {}
+
+    def acknowledged(self, errors: Errors, now: float) -> None:
+        """Go on when what was acknowledged is stored."""
+        self._acknowledged = errors
+        body, shares = self._body, self._broker.shares
+        if body.share_session_epoch == FINAL_EPOCH:
+            shares.close(self._session, lambda _errors, now: self._respond({}, now), now)
+        elif body.is_renew_ack:
+            self._respond({}, now)
+        else:
+            amount = Amount(
+                body.max_wait_ms / 1000,
+                body.min_bytes,
+                body.max_bytes,
+                body.max_records,
+                max(1, body.batch_size),
+                body.share_acquire_mode == STRICT,
+            )
+            waiting = Waiting(self._request.reply_to, self._session, amount, self._fetched)
+            shares.fetch(waiting, now)
+
+    def _fetched(self, data: Data, now: float) -> None:
+        """Respond with the partitions that have records or errors, or are new in the session."""
+        partitions = self._session.partitions
+        for key, was_sent in partitions.items():
+            if not was_sent and key not in data:
+                data[key] = PartitionData(partition_index=key.partition, records=b"")
+            partitions[key] = True
+        self._respond(data, now)
+
+    def _respond(self, data: Data, now: float) -> None:
+        for key, error in self._acknowledged.items():
+            of = data.setdefault(key, PartitionData(partition_index=key.partition, records=b""))
+            of.acknowledge_error_code = error
+            of.acknowledge_error_message = error.name if error else None
+        config = self._broker.shares.config(self._session.member.group_id)
+        topics: dict[bytes, list[PartitionData]] = {}
+        for key, each in data.items():
+            topics.setdefault(key.topic_id, []).append(each)
+        response = ShareFetchResponse(
+            acquisition_lock_timeout_ms=int(config.lock_duration * 1000),
+            responses=[
+                ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
+                for topic_id, partitions in topics.items()
+            ],
+            node_endpoints=name_leaders(self._broker.metadata, data.items(), NodeEndpoint),
+        )
+        self._broker.channel.respond(self._request.reply_to, response, now)
+
+
+def _refused(error: ErrorCode, message: str) -> ShareFetchResponse:
+    return ShareFetchResponse(error_code=error, error_message=message)
+
+
+def error_response(_body: ShareFetchRequest, error: ErrorCode) -> ShareFetchResponse:
+    """Return a response with the error."""
+    return ShareFetchResponse(error_code=error)
