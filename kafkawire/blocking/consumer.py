@@ -8,7 +8,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from concurrent.futures import Future
 from typing import Protocol, TypeAlias
 
-from ..client.consumer import ConsumerRecord, OffsetAndMetadata, TopicPartition
+from ..client.consumer import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    SubscriptionPattern,
+    TopicPartition,
+)
 from ..net import consumer as asynchronous
 from .client import BlockingClient, future_in_threads, in_loop, waiting
 
@@ -39,12 +44,15 @@ class Consumer(BlockingClient[asynchronous.Consumer]):
     kind = asynchronous.Consumer
 
     def subscribe(
-        self, topics: Iterable[str] | re.Pattern[str], listener: RebalanceListener | None = None
+        self,
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
+        listener: RebalanceListener | None = None,
     ) -> None:
         """Subscribe to topics, by name or by a pattern of whole names, as a member of the group.
 
-        Replaces the previous subscription; no topics at all unsubscribes. Raises
-        LocalProtocolError after `assign`, or without a group.id.
+        A SubscriptionPattern is matched by the brokers (`group.protocol=consumer`). Replaces the
+        previous subscription; no topics at all unsubscribes. Raises LocalProtocolError after
+        `assign`, or without a group.id.
         """
         self._subscribe(topics, None if listener is None else _InThread(listener))
 

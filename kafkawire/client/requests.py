@@ -196,7 +196,8 @@ class NoResponse:
     """The request failed without a response; the broker may have processed it nevertheless.
 
     code: the error of the coordinator look-up if that is the reason.
-    sent: whether any of it may have reached the broker.
+    sent: whether any of it may have reached the broker. node: the broker that lacks the version
+    (NO_VERSION), else -1.
     """
 
     request: SendRequest
@@ -205,6 +206,7 @@ class NoResponse:
     detail: str = ""
     code: ErrorCode = ErrorCode.NONE
     sent: bool = True
+    node: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ..client.consumer import (
     RequestTimedOut,
     Reset,
     ResetPolicy,
+    SubscriptionPattern,
     TopicPartition,
     events,
 )
@@ -55,13 +56,14 @@ class Consumer(ConsumerSession):
 
     def subscribe(
         self,
-        topics: Iterable[str] | re.Pattern[str],
+        topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern,
         listener: RebalanceListener | None = None,
     ) -> None:
         """Subscribe to topics, by name or by a pattern of whole names, as a member of the group.
 
-        Replaces the previous subscription; no topics at all unsubscribes. Raises
-        LocalProtocolError after `assign`, or without a group.id.
+        A SubscriptionPattern is matched by the brokers (`group.protocol=consumer`). Replaces the
+        previous subscription; no topics at all unsubscribes. Raises LocalProtocolError after
+        `assign`, or without a group.id.
         """
         self._send_event(events.Subscribe(topics_of(topics), listener is not None))
         self._listener = listener
@@ -110,8 +112,13 @@ class Consumer(ConsumerSession):
         return self._running()[1].assignment
 
     def subscription(self) -> frozenset[str]:
-        """The subscribed topics; of a pattern, those that match."""
+        """The subscribed topics; of a pattern, those that match.
+
+        Of a SubscriptionPattern those of the assigned partitions: the brokers know the others.
+        """
         machine = self._running()[1]
+        if machine.subscription.broker_pattern:
+            return frozenset(each.topic for each in machine.assignment)
         return machine.subscription.topics if machine.subscription.in_group else frozenset()
 
     def group_metadata(self) -> ConsumerGroupMetadata:

@@ -20,9 +20,15 @@ from typing import Final, Protocol, assert_never
 
 from ..client.arguments import seconds
 from ..client.cluster import ClusterView
-from ..client.config import Setting, read_config
-from ..client.consumer import CONSUMER_KEYS, ConsumerRecord, TopicPartition, consumer_config, events
+from ..client.config import Setting
 from ..client.consumer import Consumer as ConsumerMachine
+from ..client.consumer import (
+    ConsumerRecord,
+    TopicPartition,
+    consumer_config,
+    events,
+    read_consumer_config,
+)
 from ..client.failures import AlreadyStarted, ClientClosed
 from .driver import Driver, DriverFailed
 from .open_client import open_client
@@ -66,7 +72,7 @@ class ConsumerSession(Scoped):
     """A consumer's lifecycle and its events with the machine; `Consumer` has the calls."""
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._values = read_config(CONSUMER_KEYS, config)
+        self._values = read_consumer_config(config)
         self._config = consumer_config(self._values)
         self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
         self._machine: ConsumerMachine | None = None

@@ -80,6 +80,11 @@ class TrafficChecker:
         """A connection was closed."""
         self._connections.pop(number, None)
 
+    def on_power_lost(self, number: int) -> None:
+        """A broker ended: what is still on its way, perhaps half a request, goes unread."""
+        self.on_closed(number)
+        self._closed.add(number)
+
     def check_in_flight(self, server: SocketServer, number: int) -> None:
         """Check that the oldest request in flight is in progress, or its connection closing."""
         witnessed = self._connections.get(number)

@@ -303,7 +303,7 @@ class Simulation:
         self._digest.update(f"{self.now!r} power lost".encode())
         for pipe in self._pipes.values():
             if pipe.open and pipe.reached:  # what was sent before still arrives
-                self.checker.on_closed(pipe.number)
+                self.checker.on_power_lost(pipe.number)
                 self.at(pipe.arrives["down"], partial(self._reset, pipe))
 
     def _drained(self, number: int) -> None:

@@ -6,6 +6,8 @@ committed offset goes backwards.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from enum import Enum
 from functools import partial
 from itertools import pairwise
 from random import Random
@@ -13,6 +15,7 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
+from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.groups.coordinators import partition_for
 from kafkawire.broker.groups.states import GroupState
 from kafkawire.client.config import Setting
@@ -64,7 +67,16 @@ SETTLED_S = 120.0
 
 
 class Scenario:
-    """One run: members come and go while records are written and things go wrong; then calm."""
+    """One run: members come and go while records are written and things go wrong; then calm.
+
+    settings: of the brokers. apis: of the group's requests. stable: the state of a settled member.
+    crashing: how a member ends that does not leave.
+    """
+
+    settings: Mapping[str, str] = {}
+    apis: tuple[str, ...] = ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch")
+    stable: Enum = MemberState.STABLE
+    crashing = User.crash
 
     def __init__(self, seed: int, release: str | None = None) -> None:
         draws = self.draws = Random(seed)
@@ -76,7 +88,12 @@ class Scenario:
         brokers = draws.choice((1, 3))
         load_s = draws.choice((0.0, 0.0, 0.05, 2.0))
         self.simulation = Simulation(
-            seed, brokers=brokers, conditions=conditions, release=release, load_s=load_s
+            seed,
+            brokers=brokers,
+            conditions=conditions,
+            settings=dict(self.settings),
+            release=release,
+            load_s=load_s,
         )
         self.strategy = draws.choice(STRATEGIES)
         self.users: dict[str, User] = {}
@@ -101,14 +118,20 @@ class Scenario:
         self.written += 1
         self.simulation.send_event("p", record)
 
-    def _plan_user(self, name: str, seed: int) -> None:
-        draws = self.draws
-        config: dict[str, Setting] = {
-            "group.id": GROUP,
-            "auto.offset.reset": "earliest",
+    def _group_config(self) -> dict[str, Setting]:
+        """Return the settings of the group's protocol."""
+        return {
             "partition.assignment.strategy": self.strategy,
             "session.timeout.ms": 6_000,
             "heartbeat.interval.ms": 1_000,
+        }
+
+    def _plan_user(self, name: str, seed: int) -> None:
+        draws = self.draws
+        config: dict[str, Setting] = {
+            **self._group_config(),
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
             "max.poll.interval.ms": 20_000,
             "auto.commit.interval.ms": draws.choice((500, 5_000)),
             "max.poll.records": draws.choice((1, 500)),
@@ -127,7 +150,7 @@ class Scenario:
         leave = draws.random()
         if name != "c0" and leave < 0.5:
             when = come + draws.random() * 12
-            end = User.close if leave < 0.35 else User.crash
+            end = User.close if leave < 0.35 else type(self).crashing
             self.simulation.at(when, lambda: end(self.users[name]))
 
     def _plan_trouble(self) -> None:
@@ -146,7 +169,7 @@ class Scenario:
                 where = (*which, draws.choice(simulation.brokers.ids))
                 simulation.at(draws.random() * TROUBLE_S, partial(simulation.move, *where))
         if draws.random() < 0.6:
-            for api in ("JoinGroup", "SyncGroup", "Heartbeat", "OffsetCommit", "OffsetFetch"):
+            for api in self.apis:
                 error = draws.choice(GROUP_ERRORS)
                 simulation.trouble(
                     Fault(api, probability=0.1, action=Action.ERROR, error=error),
@@ -188,7 +211,7 @@ class Scenario:
         simulation.pass_time(1.0)
 
     def _settled(self) -> bool:
-        stable = all(u.machine.membership.state is MemberState.STABLE for u in self.here)
+        stable = all(u.machine.membership.state is self.stable for u in self.here)
         return stable and covered(self.here, PARTITIONS) and self._settled_at_the_broker()
 
     def _settled_at_the_broker(self) -> bool:
@@ -196,12 +219,17 @@ class Scenario:
         if leader is None:
             return False
         coordinator = leader[0].broker.broker.groups.of(OFFSETS_PARTITION)
-        if isinstance(coordinator, ErrorCode) or GROUP not in coordinator.groups:
+        if isinstance(coordinator, ErrorCode):
             return False
-        group = coordinator.groups[GROUP]
-        ids = sorted(each.member_id for each in group.members)
         here = sorted(user.machine.membership.identity.member_id for user in self.here)
-        return group.state is GroupState.STABLE and ids == here
+        return self._stable_members(coordinator) == here
+
+    def _stable_members(self, coordinator: Coordinator) -> list[str] | None:
+        """Return the ids of the group's members in order; None while it is not stable."""
+        group = coordinator.groups.get(GROUP)
+        if group is None or group.state is not GroupState.STABLE:
+            return None
+        return sorted(each.member_id for each in group.members)
 
     def _all_read(self) -> bool:
         """Whether somebody read each record, and whoever has the partition now is at its end."""

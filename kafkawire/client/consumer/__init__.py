@@ -17,10 +17,12 @@ from .assignors import (
 from .configuration import (
     CONSUMER_KEYS,
     ConsumerConfig,
+    GroupProtocol,
     IsolationLevel,
     Reset,
     ResetPolicy,
     consumer_config,
+    read_consumer_config,
 )
 from .consumer import Consumer
 from .failures import (
@@ -35,7 +37,13 @@ from .failures import (
     RequestTimedOut,
 )
 from .offsets.committing import CommitKind
-from .partitions import ConsumerRecord, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from .partitions import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    SubscriptionPattern,
+    TopicPartition,
+)
 
 __all__ = [
     "ASSIGNORS",
@@ -51,6 +59,7 @@ __all__ = [
     "CooperativeStickyAssignor",
     "FetchFailed",
     "GroupFailed",
+    "GroupProtocol",
     "IsolationLevel",
     "LogTruncated",
     "LookupFailed",
@@ -66,6 +75,8 @@ __all__ = [
     "ResetPolicy",
     "RoundRobinAssignor",
     "StickyAssignor",
+    "SubscriptionPattern",
     "TopicPartition",
     "consumer_config",
+    "read_consumer_config",
 ]

@@ -24,7 +24,7 @@ from ..arguments import (
     whole,
 )
 from . import events
-from .partitions import NO_EPOCH, OffsetAndMetadata, TopicPartition
+from .partitions import NO_EPOCH, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 MAX_METADATA: Final = INT16
 """Bytes of committed metadata: a string with a 16-bit length before OffsetCommit version 8."""
@@ -70,8 +70,13 @@ def times_of(value: object) -> dict[TopicPartition, int]:
     }
 
 
-def topics_of(value: object) -> tuple[str, ...] | re.Pattern[str]:
+def topics_of(value: object) -> tuple[str, ...] | re.Pattern[str] | SubscriptionPattern:
     """Return topics by name, or a pattern of names. Raises InvalidValue, OutOfRange."""
+    if isinstance(value, SubscriptionPattern):
+        pattern = text(value.pattern, "topics", longest=INT16)
+        if not pattern:
+            raise InvalidValue("the empty string is not a valid pattern", "topics")
+        return SubscriptionPattern(pattern)
     if isinstance(value, re.Pattern):
         if not isinstance(value.pattern, str):
             raise InvalidValue("expected a pattern of str, got one of bytes", "topics")

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias
+from enum import Enum
+from typing import Any, Protocol, Self, TypeAlias
 
 from ..cluster import ClusterView
 from ..network.backoff import Rng
 from ..requests import NoResponse, ResponseReceived
-from .configuration import ConsumerConfig
+from .configuration import ConsumerConfig, GroupProtocol
+from .consumer_group.member_states import MemberEffect as ConsumerGroupEffect
+from .consumer_group.membership import ConsumerGroupMembership
 from .events import ConsumerEffect
 from .fetch import fetcher
 from .group import member as member
 from .group import membership
 from .group.member_states import MemberEffect
+from .group.requests import Identity
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
 from .offsets.lookups import OffsetsByTime
@@ -26,6 +30,7 @@ from .subscription import Subscription
 
 ComponentEffect = (
     MemberEffect
+    | ConsumerGroupEffect
     | PositionsEffect
     | leaders.LeadersEffect
     | committed.CommittedEffect
@@ -47,6 +52,39 @@ class Component(Protocol):
     def advance(self, now: float) -> Effects: ...
 
 
+class GroupMembership(Protocol):
+    """The member of a group, whatever the protocol of the group.
+
+    state: its own states. identity, joined_as: as in `group.member.GroupMember`. Events are those
+    of its `member_states`.
+    """
+
+    joined_as: Identity
+    identity: Identity
+
+    @property
+    def state(self) -> Enum: ...
+
+    @property
+    def in_group(self) -> bool: ...
+
+    @property
+    def unjoined(self) -> bool: ...
+
+    @property
+    def auto_commits(self) -> bool: ...
+
+    def handle(self, event: Any, now: float) -> Effects: ...
+
+    def next_deadline(self) -> float | None: ...
+
+    def advance(self, now: float) -> Effects: ...
+
+    def on_commit_error(self, code: int, sent_as: Identity, now: float) -> Effects: ...
+
+    def on_metadata_changed(self, now: float) -> Effects: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Components:
     """The components of one consumer. view: the metadata of the cluster."""
@@ -56,7 +94,7 @@ class Components:
     subscription: Subscription
     offsets: OffsetsByTime
     positions: Positions
-    membership: membership.Membership
+    membership: GroupMembership
     leaders: leaders.LeaderRequests
     committed: committed.CommittedOffsets
     committing: committing.Committing
@@ -81,13 +119,21 @@ class Components:
             offsets=offsets,
             clock_ms=clock_ms,
         )
+        subscription = Subscription()
+        member_of_group: GroupMembership
+        if config.group_protocol is GroupProtocol.CONSUMER:
+            member_of_group = ConsumerGroupMembership(
+                config, view, subscription, owner=owner, rng=rng
+            )
+        else:
+            member_of_group = membership.Membership(config, owner=owner, rng=rng)
         return cls(
             config,
             view,
-            Subscription(),
+            subscription,
             offsets,
             positions,
-            membership.Membership(config, owner=owner, rng=rng),
+            member_of_group,
             leaders.LeaderRequests(config, view, owner=owner, rng=rng),
             committed.CommittedOffsets(config, owner=owner, rng=rng),
             committing.Committing(config, owner=owner, rng=rng),

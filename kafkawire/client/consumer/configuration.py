@@ -2,7 +2,7 @@
 
 Law: as in `client.config`: every key is in a table, with its parser, default and description.
 
-    {"group.id": "g", ...} ─▶ read_config(CONSUMER_KEYS, ...) ─▶ consumer_config ─▶ ConsumerConfig
+    {"group.id": "g", ...} ─▶ read_consumer_config ─▶ consumer_config ─▶ ConsumerConfig
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..config import (
     integer,
     one_of,
     optional_text,
+    read_config,
     seconds,
     text,
     whole,
@@ -60,12 +61,36 @@ class ResetPolicy(NamedTuple):
 FROM_LATEST: Final = ResetPolicy(Reset.LATEST)
 
 
+class GroupProtocol(Enum):
+    """Who computes the assignments of a group: one of its members, or its coordinator (KIP-848)."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+NOT_OF_PROTOCOL: Final[Mapping[GroupProtocol, Mapping[str, str]]] = {
+    GroupProtocol.CLASSIC: {
+        "group.remote.assignor": "set partition.assignment.strategy, or group.protocol=consumer",
+    },
+    GroupProtocol.CONSUMER: {
+        "partition.assignment.strategy": "the coordinator assigns: set group.remote.assignor",
+        "session.timeout.ms": "the broker decides: group.consumer.session.timeout.ms, or "
+        "consumer.session.timeout.ms of the group",
+        "heartbeat.interval.ms": "the broker decides: group.consumer.heartbeat.interval.ms, or "
+        "consumer.heartbeat.interval.ms of the group",
+    },
+}
+"""Group protocol -> the keys that it does not have -> what to set instead."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
     """A consumer's configuration; seconds here, milliseconds in Kafka's keys."""
 
     group_id: str | None = None
     group_instance_id: str | None = None
+    group_protocol: GroupProtocol = GroupProtocol.CLASSIC
+    group_remote_assignor: str | None = None
     client_rack: str = ""
     assignors: tuple[Assignor, ...] = (ASSIGNORS["range"], ASSIGNORS["cooperative-sticky"])
     session_timeout_s: float = 45.0
@@ -159,6 +184,14 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     **CLIENT_KEYS,
     "group.id": Key(text, None, "the consumer group"),
     "group.instance.id": Key(text, None, "the instance id of a static member (KIP-345)"),
+    "group.protocol": Key(
+        one_of(*(each.value for each in GroupProtocol)),
+        "classic",
+        "who computes assignments: a member, or the coordinator (consumer, KIP-848)",
+    ),
+    "group.remote.assignor": Key(
+        text, None, "the assignor of the coordinator, as uniform or range; default: the broker's"
+    ),
     "client.rack": Key(
         text, None, "the rack of this client, to fetch from the nearest replica (KIP-392)"
     ),
@@ -189,8 +222,19 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
 """The settings of a consumer."""
 
 
+def read_consumer_config(given: Mapping[str, Setting]) -> dict[str, object]:
+    """Check a configuration as `read_config`, and that its keys are of its group protocol."""
+    values = read_config(CONSUMER_KEYS, given)
+    protocol = GroupProtocol(values["group.protocol"])
+    for name, instead in NOT_OF_PROTOCOL[protocol].items():
+        if name in given:
+            reason = f"cannot be set with group.protocol={protocol.value}: {instead}"
+            raise ConfigurationError(name, reason)
+    return values
+
+
 def consumer_config(values: Values) -> ConsumerConfig:
-    """Return the configuration of checked values (`read_config(CONSUMER_KEYS, ...)`)."""
+    """Return the configuration of checked values (`read_consumer_config`)."""
     named = values["partition.assignment.strategy"]
     policy = values["auto.offset.reset"]
     assert isinstance(named, tuple)
@@ -198,6 +242,8 @@ def consumer_config(values: Values) -> ConsumerConfig:
     return ConsumerConfig(
         group_id=optional_text(values, "group.id"),
         group_instance_id=optional_text(values, "group.instance.id"),
+        group_protocol=GroupProtocol(values["group.protocol"]),
+        group_remote_assignor=optional_text(values, "group.remote.assignor"),
         client_rack=optional_text(values, "client.rack") or "",
         assignors=named,
         session_timeout_s=seconds(values, "session.timeout.ms"),

@@ -25,6 +25,7 @@ from . import events
 from .checking import checked
 from .components import ComponentEffect, Components, Effect, Effects
 from .configuration import ConsumerConfig
+from .consumer_group import member_states as consumer_group
 from .coordinator import rebalancing
 from .coordinator.assignment import Assignment
 from .coordinator.commits import STEP, USER, Commits
@@ -32,7 +33,6 @@ from .coordinator.leadership import Leadership
 from .events import ConsumerEffect, ConsumerEvent
 from .failures import ConsumerError, FetchFailed
 from .group import member_states
-from .group.member_states import MemberState
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
 from .offsets.partition_state import PartitionWarning, PositionFailed
@@ -240,6 +240,15 @@ class Consumer:
         self._assignment.on_assigned(event)
         return []
 
+    def _on_reconcile(self, event: consumer_group.Reconcile, _now: float) -> Effects:
+        self._assignment.on_reconcile(event)
+        return []
+
+    def _on_member_epoch(self, event: consumer_group.MemberEpochChanged, _now: float) -> Effects:
+        self._components.committing.on_member_epoch(event.identity)
+        self._components.committed.on_member_epoch(event.identity)
+        return []
+
     def _on_lost(self, event: member_states.PartitionsLost, _now: float) -> Effects:
         self._leadership.end()
         return self._assignment.on_lost(event)
@@ -261,7 +270,7 @@ class Consumer:
             return []
         self._assignment.close_deadline = now + event.timeout_s
         self.polling = False
-        if self.membership.state is not MemberState.UNJOINED:
+        if not self.membership.unjoined:
             self._assignment.leave(CLOSING)
         else:
             self._assignment.steps.add(rebalancing.CommitConsumed())
@@ -285,6 +294,7 @@ class Consumer:
         effects: list[Effect] = [
             *self._components.leaders.handle(event, now),
             *self._leadership.run(now),
+            *self.membership.on_metadata_changed(now),
         ]
         self._errors += self._subscription_state.topic_errors()
         reason = ""
@@ -377,6 +387,8 @@ INTERNAL_HANDLERS: Final[Mapping[type[ComponentEffect], Handler]] = {
     member_states.Prepare: C._on_prepare,
     member_states.ComputeAssignments: C._on_compute_assignments,
     member_states.PartitionsAssigned: C._on_assigned,
+    consumer_group.Reconcile: C._on_reconcile,
+    consumer_group.MemberEpochChanged: C._on_member_epoch,
     member_states.PartitionsLost: C._on_lost,
     member_states.GroupRefused: C._on_group_refused,
     member_states.Left: C._on_left,

@@ -17,7 +17,13 @@ from ..requests import OwnerEffect, OwnerEvent
 from .configuration import ResetPolicy
 from .failures import ConsumerError
 from .offsets.committing import CommitKind
-from .partitions import ConsumerRecord, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from .partitions import (
+    ConsumerRecord,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    SubscriptionPattern,
+    TopicPartition,
+)
 
 # Subscriptions and positions.
 
@@ -29,7 +35,7 @@ class Subscribe:
     has_listener: whether the user handles CallListener, and sends ListenerDone.
     """
 
-    topics: tuple[str, ...] | re.Pattern[str]
+    topics: tuple[str, ...] | re.Pattern[str] | SubscriptionPattern
     has_listener: bool = False
 
 

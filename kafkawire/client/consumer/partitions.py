@@ -24,6 +24,15 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class SubscriptionPattern(NamedTuple):
+    """A pattern of topic names in RE2's syntax, which the brokers match (KIP-848).
+
+    It matches whole names, and needs `group.protocol=consumer`.
+    """
+
+    pattern: str
+
+
 class OffsetAndMetadata(NamedTuple):
     """A committed offset: the next offset to read, with the user's metadata.
 

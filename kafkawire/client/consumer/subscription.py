@@ -8,6 +8,8 @@ consumer has unsubscribed; subscribing to nothing is unsubscribing.
     NAMES             NAMES              error                error
     PATTERN           error              PATTERN              error
     ASSIGNED          error              error                ASSIGNED
+
+A pattern is matched here (PATTERN), or by the brokers (BROKER_PATTERN), which is a mode of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Final
 
 from ...errors import LocalProtocolError
 from ..cluster import ClusterView
-from .partitions import TopicPartition
+from .partitions import SubscriptionPattern, TopicPartition
 
 
 class Mode(Enum):
@@ -28,15 +30,17 @@ class Mode(Enum):
     NONE = "nothing"
     NAMES = "topics by name"
     PATTERN = "topics by pattern"
+    BROKER_PATTERN = "topics by a pattern of the brokers"
     ASSIGNED = "assigned partitions"
 
 
 # fmt: off
 LEGAL: Final[Mapping[Mode, frozenset[Mode]]] = {
-    Mode.NONE:     frozenset(Mode),
-    Mode.NAMES:    frozenset({Mode.NAMES, Mode.NONE}),
-    Mode.PATTERN:  frozenset({Mode.PATTERN, Mode.NONE}),
-    Mode.ASSIGNED: frozenset({Mode.ASSIGNED, Mode.NONE}),
+    Mode.NONE:           frozenset(Mode),
+    Mode.NAMES:          frozenset({Mode.NAMES, Mode.NONE}),
+    Mode.PATTERN:        frozenset({Mode.PATTERN, Mode.NONE}),
+    Mode.BROKER_PATTERN: frozenset({Mode.BROKER_PATTERN, Mode.NONE}),
+    Mode.ASSIGNED:       frozenset({Mode.ASSIGNED, Mode.NONE}),
 }
 """Mode -> the modes that may follow it."""
 # fmt: on
@@ -45,29 +49,35 @@ LEGAL: Final[Mapping[Mode, frozenset[Mode]]] = {
 class Subscription:
     """The current subscription.
 
-    topics: the subscribed topics; for a pattern, the matching topics of the cluster.
+    topics: the subscribed topics; for a pattern, the matching topics of the cluster; none for a
+    pattern of the brokers (`broker_pattern`, "" if there is none), which alone know them.
     """
 
     def __init__(self) -> None:
         self.mode = Mode.NONE
         self.topics: frozenset[str] = frozenset()
         self.pattern: re.Pattern[str] | None = None
+        self.broker_pattern = ""
         self.assigned: frozenset[TopicPartition] = frozenset()
 
     @property
     def in_group(self) -> bool:
         """Whether partitions come from a group's assignment."""
-        return self.mode in (Mode.NAMES, Mode.PATTERN)
+        return self.mode in (Mode.NAMES, Mode.PATTERN, Mode.BROKER_PATTERN)
 
     @property
     def tracked(self) -> frozenset[str] | None:
         """The topics whose metadata is needed; None for all topics of the cluster."""
-        if self.mode is Mode.PATTERN:
+        if self.mode in (Mode.PATTERN, Mode.BROKER_PATTERN):
             return None
         return self.topics
 
-    def subscribe(self, topics: Iterable[str] | re.Pattern[str]) -> None:
+    def subscribe(self, topics: Iterable[str] | re.Pattern[str] | SubscriptionPattern) -> None:
         """Subscribe to topics by name, or by a pattern that matches whole names."""
+        if isinstance(topics, SubscriptionPattern):
+            self._set_mode(Mode.BROKER_PATTERN)
+            self.broker_pattern = topics.pattern
+            return
         if isinstance(topics, re.Pattern):
             self._set_mode(Mode.PATTERN)
             self.pattern, self.topics = topics, frozenset()
@@ -112,3 +122,4 @@ class Subscription:
             )
         self.mode = mode
         self.topics, self.pattern, self.assigned = frozenset(), None, frozenset()
+        self.broker_pattern = ""

@@ -16,6 +16,7 @@ from ...protocol.error_code import ErrorCode
 from ..requests import TrackTopics
 from . import events
 from .components import Components, Effects
+from .configuration import GroupProtocol
 from .coordinator import rebalancing
 from .coordinator.assignment import Assignment
 from .coordinator.commits import Commits
@@ -23,7 +24,7 @@ from .coordinator.leadership import Leadership
 from .failures import ConsumerError
 from .group import member_states
 from .offsets.partition_state import Position
-from .partitions import TopicPartition
+from .partitions import SubscriptionPattern, TopicPartition
 from .subscription import Mode
 
 UNSUBSCRIBED: Final = "the consumer unsubscribed from all topics"
@@ -61,6 +62,9 @@ class SubscriptionState:
             raise LocalProtocolError(
                 "subscribe() requires group.id; without one, assign partitions"
             )
+        by_brokers = isinstance(event.topics, SubscriptionPattern)
+        if by_brokers and self._components.config.group_protocol is not GroupProtocol.CONSUMER:
+            raise LocalProtocolError("a SubscriptionPattern requires group.protocol=consumer")
         self._subscription.subscribe(event.topics)
         self._reported.clear()
         if self._subscription.mode is Mode.NONE:

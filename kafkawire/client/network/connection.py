@@ -185,7 +185,9 @@ class Connection:
             highest = min(mine.highest, request.body.highest)
             detail = f"{request.api.name}: the broker supports {offered}, required is {lowest} to"
             detail = f"{detail} {highest}"
-            return [NoResponse(request, Reason.NO_VERSION, False, detail, sent=False)]
+            return [
+                NoResponse(request, Reason.NO_VERSION, False, detail, sent=False, node=self.node)
+            ]
         try:
             message = request.body.build(version)
             write = self._pipeline.write(self.number, message, version)

@@ -6,13 +6,13 @@ import pickle
 
 import pytest
 
-from kafkawire.client.config import Setting, read_config
+from kafkawire.client.config import Setting
 from kafkawire.client.consumer import (
     ASSIGNORS,
-    CONSUMER_KEYS,
     CommitFailed,
     ConsumerConfig,
     ConsumerError,
+    GroupProtocol,
     IsolationLevel,
     NoOffset,
     RangeAssignor,
@@ -20,6 +20,7 @@ from kafkawire.client.consumer import (
     ResetPolicy,
     TopicPartition,
     consumer_config,
+    read_consumer_config,
 )
 from kafkawire.client.failures import ConfigurationError
 from kafkawire.protocol.error_code import ErrorCode
@@ -29,7 +30,7 @@ SERVERS = {"bootstrap.servers": "localhost:9092"}
 
 def config_of(**config: Setting) -> ConsumerConfig:
     given = {name.replace("_", "."): value for name, value in config.items()}
-    return consumer_config(read_config(CONSUMER_KEYS, SERVERS | given))
+    return consumer_config(read_consumer_config(SERVERS | given))
 
 
 def test_defaults_are_kafkas() -> None:
@@ -41,6 +42,32 @@ def test_milliseconds_become_seconds() -> None:
     assert config.session_timeout_s == 9.0
     assert config.heartbeat_interval_s == 0.5
     assert config.fetch_max_wait_s == 0.02
+
+
+def test_a_group_whose_coordinator_assigns() -> None:
+    config = config_of(group_protocol="CONSUMER", group_remote_assignor="range", group_id="g")
+    assert config.group_protocol is GroupProtocol.CONSUMER
+    assert config.group_remote_assignor == "range"
+    assert config_of().group_protocol is GroupProtocol.CLASSIC
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key", "value", "instead"),
+    [
+        ("consumer", "session.timeout.ms", 45_000, "group.consumer.session.timeout.ms"),
+        ("consumer", "heartbeat.interval.ms", 3_000, "group.consumer.heartbeat.interval.ms"),
+        ("consumer", "partition.assignment.strategy", "range", "group.remote.assignor"),
+        ("classic", "group.remote.assignor", "uniform", "partition.assignment.strategy"),
+    ],
+)
+def test_keys_that_a_group_protocol_does_not_have(
+    protocol: str, key: str, value: Setting, instead: str
+) -> None:
+    """As Java's consumer, even where the value is the default."""
+    with pytest.raises(ConfigurationError) as caught:
+        read_consumer_config(SERVERS | {"group.protocol": protocol, key: value})
+    for part in (key, f"group.protocol={protocol}", instead):
+        assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kafkawire.client.cluster import Broker, Partition, Topic
-from kafkawire.client.consumer import TopicPartition
+from kafkawire.client.consumer import SubscriptionPattern, TopicPartition
 from kafkawire.client.consumer.subscription import LEGAL, Mode, Subscription
 from kafkawire.errors import LocalProtocolError
 
@@ -17,6 +17,7 @@ DO: dict[Mode, Callable[[Subscription], None]] = {
     Mode.NONE: Subscription.unsubscribe,
     Mode.NAMES: lambda subscription: subscription.subscribe(["orders"]),
     Mode.PATTERN: lambda subscription: subscription.subscribe(re.compile("o.*")),
+    Mode.BROKER_PATTERN: lambda subscription: subscription.subscribe(SubscriptionPattern("o.*")),
     Mode.ASSIGNED: lambda subscription: subscription.assign([TopicPartition("orders", 1)]),
 }
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from random import Random
 
 from kafkawire.client.client import Client
-from kafkawire.client.config import Setting, network_settings, read_config
+from kafkawire.client.config import Setting, network_settings
 from kafkawire.client.consumer import (
-    CONSUMER_KEYS,
     Consumer,
     ConsumerRecord,
     TopicPartition,
     consumer_config,
     events,
+    read_consumer_config,
 )
 from kafkawire.client.network.network import CloseNetwork, Network
 from tests.client.simulation import Simulation
@@ -30,7 +30,7 @@ def consumer_client(
 ) -> tuple[Client[events.UserEvent, events.UserEffect], Consumer]:
     """Return a client with one consumer."""
     servers = ",".join(f"{host}:{port}" for host, port in bootstrap)
-    values = read_config(CONSUMER_KEYS, {"bootstrap.servers": servers, **config})
+    values = read_consumer_config({"bootstrap.servers": servers, **config})
     network = Network(
         network_settings(values, SOFTWARE),
         bootstrap,

@@ -53,6 +53,15 @@ def consume(  # noqa: PLR0913 - options of the verb
             help="Join this consumer group and commit [default: read all partitions].",
         ),
     ] = None,
+    group_protocol: Annotated[
+        str | None,
+        typer.Option(
+            "--group-protocol",
+            metavar="classic|consumer",
+            help="With --group: who assigns partitions, a member or the coordinator (KIP-848)"
+            " [default: classic].",
+        ),
+    ] = None,
     start: Annotated[
         str,
         typer.Option(
@@ -148,10 +157,13 @@ def consume(  # noqa: PLR0913 - options of the verb
         cluster,
         CONSUMER_KEYS,
         group_id=group,
+        group_protocol=group_protocol,
         auto_offset_reset=begin.reset,
         isolation_level=isolation,
     )
     config = client.values
+    if group_protocol is not None and "group.id" not in config:
+        raise typer.BadParameter("requires --group", param_hint="--group-protocol")
     _check("group.id" in config, begin, end, to_end, partitions)
     write = writer(form, names, record_values(decoding))
 

@@ -12,14 +12,14 @@ from typing import Final
 from .. import events
 from ..assignors import RebalanceProtocol, protocol_of
 from ..components import Components, Effect, Effects
+from ..consumer_group import member_states as consumer_group
 from ..failures import GroupFailed
 from ..group import member_states
-from ..group.member_states import MemberState
 from ..group.requests import NO_GENERATION, JoinMetadata
 from ..partitions import TopicPartition
 from . import rebalancing
 from .commits import Commits
-from .rebalancing import Step, Steps
+from .rebalancing import Partitions, Step, Steps
 
 
 class Assignment:
@@ -45,7 +45,7 @@ class Assignment:
     def leave(self, reason: str) -> None:
         """Leave the group and drop all partitions; steps that have not begun are cancelled."""
         self.steps.cancel()
-        if self._components.membership.state is not MemberState.UNJOINED:
+        if not self._components.membership.unjoined:
             self.steps.add(rebalancing.Leave(reason))
         else:
             self.drop_partitions(list(self._components.positions))
@@ -67,6 +67,11 @@ class Assignment:
         self._last_assigned, self._last_generation = event.partitions, event.generation_id
         self._applying = event.partitions
         self.steps.add(rebalancing.ApplyAssignment(event.partitions))
+
+    def on_reconcile(self, event: consumer_group.Reconcile) -> None:
+        """Apply an assignment of the coordinator."""
+        self._applying = event.partitions
+        self.steps.add(rebalancing.ReconcileAssignment(event.partitions))
 
     def on_lost(self, event: member_states.PartitionsLost) -> Effects:
         """Drop all partitions at once: they are lost."""
@@ -110,12 +115,13 @@ class Assignment:
         return False, []
 
     def _expand_apply_assignment(self, step: Step, _now: float) -> tuple[bool, Effects]:
-        assert isinstance(step, rebalancing.ApplyAssignment)
+        assert isinstance(step, rebalancing.ApplyAssignment | rebalancing.ReconcileAssignment)
         if step.partitions is not self._applying:  # lost or replaced meanwhile
             return False, []
         assigned = frozenset(step.partitions)
         revoked, added = self._owned - assigned, assigned - self._owned
-        self.steps.expand(rebalancing.applying(tuple(sorted(revoked)), tuple(sorted(added))))
+        steps = APPLYING[type(step)]
+        self.steps.expand(steps(tuple(sorted(revoked)), tuple(sorted(added))))
         return False, []
 
     def _expand_leave(self, step: Step, _now: float) -> tuple[bool, Effects]:
@@ -170,6 +176,13 @@ class Assignment:
         reason = "revoked partitions that other members need"
         return False, self._components.membership.handle(member_states.JoinWanted(reason), now)
 
+    def _acknowledge(self, step: Step, now: float) -> tuple[bool, Effects]:
+        assert isinstance(step, rebalancing.Acknowledge)
+        if self._applying is None:  # lost meanwhile
+            return False, []
+        reconciled = consumer_group.Reconciled(self._owned, step.complete)
+        return False, self._components.membership.handle(reconciled, now)
+
     def _leave_group(self, step: Step, now: float) -> tuple[bool, Effects]:
         assert isinstance(step, rebalancing.LeaveGroup)
         self._last_assigned, self._last_generation = (), NO_GENERATION
@@ -185,9 +198,16 @@ class Assignment:
         return True, []
 
 
+APPLYING: Final[Mapping[type, Callable[[Partitions, Partitions], list[Step]]]] = {
+    rebalancing.ApplyAssignment: rebalancing.applying,
+    rebalancing.ReconcileAssignment: rebalancing.reconciling,
+}
+"""Step -> the steps that revoke some partitions and add others."""
+
 STEPS: Final[Mapping[type, Callable[[Assignment, Step, float], tuple[bool, Effects]]]] = {
     rebalancing.Prepare: Assignment._expand_prepare,
     rebalancing.ApplyAssignment: Assignment._expand_apply_assignment,
+    rebalancing.ReconcileAssignment: Assignment._expand_apply_assignment,
     rebalancing.Leave: Assignment._expand_leave,
     rebalancing.CommitConsumed: Assignment._commit_consumed,
     rebalancing.NotifyListener: Assignment._notify_listener,
@@ -195,6 +215,7 @@ STEPS: Final[Mapping[type, Callable[[Assignment, Step, float], tuple[bool, Effec
     rebalancing.AddPartitions: Assignment._add_partitions,
     rebalancing.ReadyToJoin: Assignment._ready_to_join,
     rebalancing.Rejoin: Assignment._rejoin,
+    rebalancing.Acknowledge: Assignment._acknowledge,
     rebalancing.LeaveGroup: Assignment._leave_group,
     rebalancing.CompleteCall: Assignment._complete_call,
     rebalancing.FinishClose: Assignment._finish_close,

@@ -13,7 +13,6 @@ from ....protocol.error_code import ErrorCode
 from .. import events
 from ..components import Components, Effects
 from ..failures import CommitFailed
-from ..group.member_states import MemberState
 from ..group.requests import Identity
 from ..offsets import committing
 from ..partitions import OffsetAndMetadata, TopicPartition
@@ -52,13 +51,15 @@ class Commits:
         kind: committing.CommitKind,
         deadline: float,
         now: float,
+        *,
+        follows_epoch: bool = False,
     ) -> Effects:
         me = (
             self._components.membership.identity
             if self._components.membership.in_group
             else Identity()
         )
-        event = committing.CommitOffsets(key, offsets, me, kind, deadline)
+        event = committing.CommitOffsets(key, offsets, me, kind, deadline, follows_epoch)
         return self._components.committing.handle(event, now)
 
     @property
@@ -75,8 +76,7 @@ class Commits:
             return []
         self.due_at = now + self._components.config.auto_commit_interval_s
         joining = (
-            self._components.subscription.in_group
-            and self._components.membership.state is not MemberState.STABLE
+            self._components.subscription.in_group and not self._components.membership.auto_commits
         )
         return [] if joining else self.auto_commit_async(now)
 
@@ -105,7 +105,8 @@ class Commits:
         if close_deadline is not None:
             deadline = min(deadline, close_deadline)
         kind = committing.CommitKind.SYNC
-        return True, self._commit((STEP, serial), offsets, kind, deadline, now)
+        key = STEP, serial
+        return True, self._commit(key, offsets, kind, deadline, now, follows_epoch=True)
 
     def on_committed(self, event: committing.Committed) -> None:
         """Remember the committed offsets."""

@@ -10,10 +10,9 @@ from collections.abc import Iterable
 
 from ....messages.api_key import ApiKey
 from ..assignors.soundness import invalid_assignment
-from ..components import Components
+from ..components import Components, Effects
 from ..failures import GroupFailed
 from ..group import member_states
-from ..group.member import Effects
 from ..group.recovery import Recovery
 
 

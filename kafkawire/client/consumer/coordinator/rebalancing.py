@@ -9,6 +9,8 @@ delivered.
     COOPERATIVE  the same, for topics that are  commit, on revoked, remove     [close]
                  no longer subscribed           (what is no longer assigned);
                                                 add, on assigned; rejoin
+    CONSUMER     join                           the same, but acknowledge      the same
+                                                after remove and at the end
 """
 
 from __future__ import annotations
@@ -35,6 +37,13 @@ class Prepare:
 @dataclass(frozen=True, slots=True)
 class ApplyAssignment:
     """Apply an assignment of the group."""
+
+    partitions: Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileAssignment:
+    """Apply an assignment of the coordinator (KIP-848)."""
 
     partitions: Partitions
 
@@ -87,6 +96,13 @@ class Rejoin:
 
 
 @dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Report the owned partitions to the membership. complete: the assignment is applied."""
+
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveGroup:
     """Send LeaveGroup, and wait until the member has left."""
 
@@ -108,6 +124,7 @@ class FinishClose:
 Step: TypeAlias = (
     Prepare
     | ApplyAssignment
+    | ReconcileAssignment
     | Leave
     | CommitConsumed
     | NotifyListener
@@ -115,6 +132,7 @@ Step: TypeAlias = (
     | AddPartitions
     | ReadyToJoin
     | Rejoin
+    | Acknowledge
     | LeaveGroup
     | CompleteCall
     | FinishClose
@@ -174,7 +192,16 @@ def applying(revoked: Partitions, added: Partitions) -> list[Step]:
     """Return the steps that apply an assignment."""
     revoking = [CommitConsumed(), *_revoking(revoked)] if revoked else []
     rejoining = [Rejoin()] if revoked else []
-    return [*revoking, AddPartitions(added), NotifyListener(Change.ASSIGNED, added), *rejoining]
+    return [*revoking, *_adding(added), *rejoining]
+
+
+def reconciling(revoked: Partitions, added: Partitions) -> list[Step]:
+    """Return the steps that apply an assignment of the coordinator.
+
+    Other members get what is revoked while the listener handles what is added.
+    """
+    revoking = [CommitConsumed(), *_revoking(revoked), Acknowledge(False)] if revoked else []
+    return [*revoking, *_adding(added), Acknowledge(True)]
 
 
 def leaving(owned: Partitions, reason: str) -> list[Step]:
@@ -188,6 +215,10 @@ def _revoking(partitions: Partitions) -> list[Step]:
         if partitions
         else []
     )
+
+
+def _adding(partitions: Partitions) -> list[Step]:
+    return [AddPartitions(partitions), NotifyListener(Change.ASSIGNED, partitions)]
 
 
 def _must_run(step: Step) -> bool:

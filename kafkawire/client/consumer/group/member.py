@@ -53,6 +53,20 @@ class GroupMember:
         """Whether this member has a generation, as far as it knows."""
         return self.identity.generation_id != NO_GENERATION
 
+    @property
+    def unjoined(self) -> bool:
+        """Whether the user is not in the group, and does not want to be."""
+        return self.state is MemberState.UNJOINED
+
+    @property
+    def auto_commits(self) -> bool:
+        """Whether offsets are committed every auto.commit.interval.ms now."""
+        return self.state is MemberState.STABLE
+
+    def on_metadata_changed(self, _now: float) -> Effects:
+        """Do nothing: the topics of an assignment have names."""
+        return []
+
     def next_deadline(self) -> float | None:
         return min(self._deadlines.values(), default=None)
 

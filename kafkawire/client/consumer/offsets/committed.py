@@ -32,6 +32,7 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig, IsolationLevel
 from ..failures import ConsumerError, LookupFailed, RequestTimedOut
+from ..group.requests import Identity
 from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
 from .committing import COORDINATOR_ERRORS, MAX_VERSION_BY_NAME, RETRIABLE_ERRORS
 
@@ -42,8 +43,11 @@ MIN_VERSION: Final = 1
 """Version 0 reads offsets from ZooKeeper."""
 STABLE_VERSION: Final = 7
 GROUPS_VERSION: Final = 8
+MEMBER_VERSION: Final = 9
 NOT_COMMITTED: Final = -1
 UNSTABLE: Final = ErrorCode.UNSTABLE_OFFSET_COMMIT
+MEMBER_ERRORS: Final = frozenset({ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+"""Errors of an epoch that a heartbeat on its way replaces, or ends with the assignment."""
 NO_SUCH_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -84,6 +88,7 @@ class CommittedOffsets:
         self._serial = 0
         self._failures = 0
         self._retry_at: float | None = None
+        self._member = Identity()
 
     def handle(self, event: FetchCommitted | ResponseReceived | NoResponse, now: float) -> Effects:
         """Handle a FetchCommitted, or the response to one."""
@@ -104,6 +109,10 @@ class CommittedOffsets:
         """Cancel a lookup."""
         self._pending.pop(key, None)
         self._in_flight.pop(key, None)
+
+    def on_member_epoch(self, identity: Identity) -> None:
+        """Let lookups carry the member's epoch (KIP-848); outside of the group they carry none."""
+        self._member = identity
 
     def next_deadline(self) -> float | None:
         times = [each.deadline for each in self._pending.values()]
@@ -131,6 +140,7 @@ class CommittedOffsets:
         self._in_flight[event.key] = self._serial
         topics = by_topic(event.partitions)
         stable = self._config.isolation_level is IsolationLevel.READ_COMMITTED
+        member = self._member
 
         def make(version: int) -> Message:
             if version < GROUPS_VERSION:
@@ -147,6 +157,8 @@ class CommittedOffsets:
                 for topic, numbers in topics.items()
             ]
             group = OffsetFetchRequestGroup(group_id=self._group_id, topics=topic_list)
+            if version >= MEMBER_VERSION and member.member_id:
+                group.member_id, group.member_epoch = member.member_id, member.generation_id
             return OffsetFetchRequest(groups=[group], require_stable=stable)
 
         key = REQUEST_KEY, self._serial, event.key
@@ -165,7 +177,7 @@ class CommittedOffsets:
         code, found, errors = _read(event)
         if code in COORDINATOR_ERRORS:
             return [ForgetCoordinator(self._coordinator), *self._retry_later(now)]
-        if code in RETRIABLE_ERRORS or UNSTABLE in errors.values():
+        if code in RETRIABLE_ERRORS | MEMBER_ERRORS or UNSTABLE in errors.values():
             return self._retry_later(now)
         if code != ErrorCode.NONE:
             error = LookupFailed("cannot fetch committed offsets", code)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias
 
@@ -37,7 +37,7 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig
 from ..failures import CommitFailed, ConsumerError
-from ..group.requests import Identity
+from ..group.requests import NO_GENERATION, Identity
 from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
 
 REQUEST_KEY: Final = "committing"
@@ -58,6 +58,8 @@ RETRIABLE_ERRORS: Final = COORDINATOR_ERRORS | {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
 """Errors after which the same request may succeed."""
+STALE: Final = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
+"""Errors after which it may succeed with a newer epoch, whose heartbeat is on its way."""
 
 
 class CommitKind(Enum):
@@ -70,13 +72,17 @@ class CommitKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CommitOffsets:
-    """Commit offsets as a member. deadline: of a SYNC commit, in monotonic seconds."""
+    """Commit offsets as a member. deadline: of a SYNC commit, in monotonic seconds.
+
+    follows_epoch: whether it is retried with a newer epoch of the member (KIP-848).
+    """
 
     key: Hashable
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
     identity: Identity
     kind: CommitKind
     deadline: float = 0.0
+    follows_epoch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ class Committing:
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
         self._waiting: deque[CommitOffsets] = deque()
         self._sent: list[CommitOffsets] = []
+        self._member: Identity | None = None
         self._serial = 0
         self._failures = 0
         self._retry_at: float | None = None
@@ -131,6 +138,13 @@ class Committing:
             case NoResponse():
                 return self._on_no_response(event, now) if self._is_current(event) else []
 
+    def on_member_epoch(self, identity: Identity) -> None:
+        """Let commits that follow the epoch carry this one; they end with the membership."""
+        self._member = identity
+        if identity.generation_id == NO_GENERATION:
+            self._waiting = deque(map(_without_member, self._waiting))
+            self._sent = list(map(_without_member, self._sent))
+
     def next_deadline(self) -> float | None:
         return self._retry_at
 
@@ -146,9 +160,9 @@ class Committing:
     def _send(self, now: float) -> Effects:
         if self._sent or self._retry_at is not None or not self._waiting:
             return []
-        identity = self._waiting[0].identity
+        identity = self._identity(self._waiting[0])
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-        while self._waiting and self._waiting[0].identity == identity:
+        while self._waiting and self._identity(self._waiting[0]) == identity:
             commit = self._waiting.popleft()
             self._sent.append(commit)
             offsets |= commit.offsets
@@ -157,6 +171,10 @@ class Committing:
         if not offsets:
             return self._complete(None, now)
         return [self._request(offsets, identity, now)]
+
+    def _identity(self, commit: CommitOffsets) -> Identity:
+        member = self._member if commit.follows_epoch else None
+        return commit.identity if member is None else member
 
     def _request(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], identity: Identity, now: float
@@ -201,7 +219,8 @@ class Committing:
         effects: Effects = []
         if COORDINATOR_ERRORS & errors.keys():
             effects.append(ForgetCoordinator(self._coordinator))
-        fatal = [code for code in errors if code not in RETRIABLE_ERRORS]
+        retriable = RETRIABLE_ERRORS | (STALE if self._sent[-1].follows_epoch else frozenset())
+        fatal = [code for code in errors if code not in retriable]
         code = fatal[0] if fatal else next(iter(errors))
         error = CommitFailed("commit failed", code, errors[code])
         sent_as = self._sent[0].identity
@@ -233,6 +252,10 @@ class Committing:
         completed = [Committed(each, error) for each in self._sent]
         self._sent.clear()
         return [*completed, *self._send(now)]
+
+
+def _without_member(commit: CommitOffsets) -> CommitOffsets:
+    return replace(commit, follows_epoch=False)
 
 
 def _partition(number: int, offset: OffsetAndMetadata) -> OffsetCommitRequestPartition:
