@@ -74,8 +74,8 @@ class Consumer(ConsumerSession):
 
     async def unsubscribe(self) -> None:
         """Unsubscribe from everything; leaves the group."""
-        key = next(self._keys)
-        done = self._expect(key)
+        key = next(self._calls.keys)
+        done = self._calls.expect(key)
         self._send_event(events.Unsubscribe(key))
         await self._wait_until(done.done)
         done.result()
@@ -218,7 +218,7 @@ class Consumer(ConsumerSession):
         self, *partitions: TopicPartition, timeout_s: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """Return the committed offsets of the group; None without one. Raises LookupFailed."""
-        key = next(self._keys)
+        key = next(self._calls.keys)
         wanted = partitions_of(partitions)
         result = await self._request(key, events.GetCommitted(key, wanted, self._time(timeout_s)))
         assert isinstance(result, events.CommittedFound)
@@ -228,7 +228,7 @@ class Consumer(ConsumerSession):
 
     async def position(self, partition: TopicPartition, *, timeout_s: float | None = None) -> int:
         """Return the offset of the next record. Raises RequestTimedOut if it stays unknown."""
-        key = next(self._keys)
+        key = next(self._calls.keys)
         where = partition_of(partition)
         try:
             async with asyncio.timeout(self._time(timeout_s)):
@@ -248,7 +248,7 @@ class Consumer(ConsumerSession):
 
         times: milliseconds since the epoch. Raises LookupFailed, RequestTimedOut.
         """
-        key = next(self._keys)
+        key = next(self._calls.keys)
         times = times_of(times)
         result = await self._request(key, events.GetOffsets(key, times, self._time(timeout_s)))
         assert isinstance(result, events.OffsetsFound)
@@ -277,13 +277,13 @@ class Consumer(ConsumerSession):
         timeout_s: float | None,
     ) -> asyncio.Future[object]:
         given = None if offsets is None else offsets_of(offsets)
-        key = next(self._keys)
+        key = next(self._calls.keys)
         event = events.Commit(key, given, kind, self._time(timeout_s))
-        future = self._expect(key)
+        future = self._calls.expect(key)
         try:
             self._send_event(event)
         except BaseException:
-            del self._futures[key]
+            self._calls.forget(key)
             raise
         return future
 

@@ -14,7 +14,6 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from itertools import count
 from operator import length_hint
 from typing import Final, Protocol, assert_never
 
@@ -32,6 +31,7 @@ from ..client.consumer import (
 from ..client.failures import AlreadyStarted, ClientClosed
 from .driver import Driver, DriverFailed
 from .open_client import open_client
+from .pending_calls import PendingCalls
 from .scoped import Scoped
 from .sockets.memory import keep_freed
 from .sockets.socket import CLOSE_TIMEOUT_S
@@ -76,9 +76,7 @@ class ConsumerSession(Scoped):
         self._config = consumer_config(self._values)
         self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
         self._machine: ConsumerMachine | None = None
-        self._keys = count()
-        self._futures: dict[object, asyncio.Future[object]] = {}
-        self._changed = asyncio.Event()
+        self._calls = PendingCalls()
         self._unread: Iterator[ConsumerRecord] = iter(())
         self._poll_due_at = 0.0
         self._clock: Callable[[], float] = float  # the loop's once started
@@ -115,7 +113,7 @@ class ConsumerSession(Scoped):
                 await self._wait_until(lambda: self._closed)
         finally:
             self._closed = True
-            self._fail_pending()
+            self._calls.fail(ClientClosed("the consumer"))
             await driver.close(min(timeout_s, CLOSE_TIMEOUT_S))
 
     # -- events and effects
@@ -173,8 +171,8 @@ class ConsumerSession(Scoped):
             elif finished():
                 return
             else:
-                self._changed.clear()
-                await self._changed.wait()
+                self._calls.changed.clear()
+                await self._calls.changed.wait()
 
     async def _call_listener(self, call: events.CallListener) -> None:
         """Call the listener; the rebalance continues even if the caller is cancelled."""
@@ -188,18 +186,13 @@ class ConsumerSession(Scoped):
             if self._driver is not None:
                 self._driver.handle(events.ListenerDone(call.serial))
 
-    def _expect(self, key: object) -> asyncio.Future[object]:
-        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._futures[key] = future
-        return future
-
     async def _request(self, key: object, event: events.UserEvent) -> object:
-        future = self._expect(key)
+        future = self._calls.expect(key)
         try:
             self._send_event(event)
             return await future
         finally:
-            self._futures.pop(key, None)
+            self._calls.forget(key)
 
     def _time(self, timeout_s: float | None) -> float:
         if timeout_s is None:
@@ -223,35 +216,20 @@ class ConsumerSession(Scoped):
                 LOG.warning("%s", error)
             case events.Closed():
                 self._closed = True
-                self._fail_pending()
+                self._calls.fail(ClientClosed("the consumer"))
             case events.Done(key=key, error=error) if error is not None:
-                self._resolve(key, error)
+                self._calls.resolve(key, error)
             case (
                 events.Done(key=key)
                 | events.CommittedFound(key=key)
                 | events.OffsetsFound(key=key)
                 | events.PositionFound(key=key)
             ):
-                self._resolve(key, effect)
+                self._calls.resolve(key, effect)
             case DriverFailed(error=failure):
                 self._error = failure
                 self._closed = True
-                self._fail_pending(failure)
+                self._calls.fail(failure)
             case _:
                 assert_never(effect)
-        self._changed.set()
-
-    def _resolve(self, key: object, result: object) -> None:
-        future = self._futures.pop(key, None)
-        if future is None or future.done():
-            return
-        if isinstance(result, Exception):
-            future.set_exception(result)
-        else:
-            future.set_result(result)
-
-    def _fail_pending(self, error: Exception | None = None) -> None:
-        """Fail all pending calls."""
-        for key in list(self._futures):
-            self._resolve(key, error or ClientClosed("the consumer"))
-        self._changed.set()
+        self._calls.changed.set()
