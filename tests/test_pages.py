@@ -32,6 +32,7 @@ ELSEWHERE: Final = {
     ("docs/broker.md", "mermaid"): "tests/broker/test_docs.py",
     ("docs/broker.md", "py"): "tests/test_guide.py",
     ("docs/client.md", "mermaid"): "tests/client/test_drawings.py",
+    ("docs/client.md", "py"): "tests/client/real/test_share_consumer.py",
     ("docs/client.md", "sh"): HERE,
     ("docs/examples/keyvalue/README.md", "console"): "tests/test_examples.py",
     ("docs/examples/keyvalue/README.md", "py"): "tests/test_examples.py",

@@ -10,5 +10,6 @@ same arguments, results and errors. They may be used by several threads.
 from .admin import Admin
 from .consumer import Consumer, RebalanceListener
 from .producer import Producer
+from .share_consumer import ShareConsumer
 
-__all__ = ["Admin", "Consumer", "Producer", "RebalanceListener"]
+__all__ = ["Admin", "Consumer", "Producer", "RebalanceListener", "ShareConsumer"]

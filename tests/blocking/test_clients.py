@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from kafkawire.blocking import Admin, Consumer, Producer
+from kafkawire.blocking import Admin, Consumer, Producer, ShareConsumer
 from kafkawire.blocking.client import BlockingClient
-from kafkawire.client.consumer import OffsetAndMetadata, TopicPartition
+from kafkawire.client.consumer import GroupFailed, OffsetAndMetadata, TopicPartition
 from kafkawire.client.failures import AlreadyStarted, BrokerError, ClientClosed, ConfigurationError
 from kafkawire.errors import InvalidValue, LocalProtocolError
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 
-CLIENTS = (Admin, Consumer, Producer)
+CLIENTS = (Admin, Consumer, Producer, ShareConsumer)
 ORDERS = TopicPartition("orders", 0)
 
 
@@ -130,6 +130,23 @@ def test_a_listener_may_wait_for_the_consumer(here: dict[str, str]) -> None:
         assert consumer.committed(ORDERS) == {ORDERS: OffsetAndMetadata(7)}
 
 
+def test_a_broker_without_share_groups_is_an_error() -> None:
+    """It is named what they need, and the consumer can be closed."""
+    with ServerThread(ServerConfig(topics={"orders": 1}, release="3.9")) as server:
+        config = {"bootstrap.servers": server.bootstrap, "group.id": "g"}
+        with ShareConsumer(config) as consumer:
+            consumer.subscribe(["orders"])
+            assert consumer.subscription() == {"orders"}
+            with pytest.raises(GroupFailed, match=r"share\.version"):
+                consumer.poll(30)
+            with pytest.raises(GroupFailed, match="SHARE_GROUP_HEARTBEAT"):
+                next(consumer)
+            assert consumer.commit() == consumer.commit_async().result(10) == {}
+            consumer.unsubscribe()
+            with pytest.raises(LocalProtocolError, match="subscribe"):
+                consumer.poll(0)
+
+
 def test_threads_share_a_producer(here: dict[str, str]) -> None:
     with Producer(here) as producer, ThreadPoolExecutor(4) as pool:
         sent = pool.map(lambda number: producer.deliver("orders", b"%d" % number), range(40))
@@ -140,8 +157,8 @@ def test_threads_share_a_producer(here: dict[str, str]) -> None:
 def test_before_and_after(client: type[BlockingClient[Any]], here: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError):
         client({"bootstrap.server": "localhost:1"})
-    made: Any = client(here)
-    call = {Admin: "list_topics", Consumer: "unsubscribe", Producer: "flush"}[client]
+    made: Any = client({**here, "group.id": "g"} if client is ShareConsumer else here)
+    call = {Admin: "list_topics", Producer: "flush"}.get(client, "unsubscribe")
     with pytest.raises(ClientClosed):
         getattr(made, call)()
     made.close()

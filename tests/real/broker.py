@@ -70,6 +70,7 @@ PROPERTIES: Final = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.share.heartbeat.interval.ms": "500",
     "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.min.record.lock.duration.ms": "1000",
     # long sessions, for slow machines
     "group.consumer.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,
     "group.consumer.max.session.timeout.ms": AS_LONG_AS_IT_TAKES_MS,

@@ -1,0 +1,318 @@
+"""Consuming from asyncio as a member of a share group.
+
+Law: a record is returned once for each delivery; records that are still buffered here are never
+accepted. A cancelled call loses nothing: the next one returns its records.
+
+    async with ShareConsumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as consumer:
+        consumer.subscribe(["orders"])
+        async for record in consumer:
+            ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import length_hint
+from typing import Final, Self, TypeAlias, assert_never
+
+from ..client.arguments import seconds, topic_names
+from ..client.cluster import ClusterView
+from ..client.config import Setting, read_config
+from ..client.consumer import TopicPartition
+from ..client.consumer.events import (
+    Close,
+    Closed,
+    Done,
+    Poll,
+    Raise,
+    StopPolling,
+    Unsubscribe,
+    Warn,
+)
+from ..client.failures import AlreadyStarted, ClientClosed
+from ..client.share_consumer import (
+    SHARE_CONSUMER_KEYS,
+    AcknowledgeFailed,
+    AcknowledgementMode,
+    AcknowledgementRange,
+    AcknowledgeType,
+    ShareRecord,
+    events,
+    share_consumer_config,
+)
+from ..client.share_consumer import ShareConsumer as ShareConsumerMachine
+from ..errors import InvalidValue, LocalProtocolError
+from .driver import Driver, DriverFailed
+from .open_client import open_client
+from .pending_calls import PendingCalls
+from .scoped import Scoped
+from .sockets.socket import CLOSE_TIMEOUT_S
+
+LOG: Final = logging.getLogger("kafkawire.share_consumer")
+NAME: Final = "the share consumer"
+UUID_BYTES: Final = 16
+POLL_INTERVAL_S: Final = 1.0
+"""How long buffered records are returned before those returned so far are accepted."""
+
+AcknowledgementCallback: TypeAlias = Callable[
+    [TopicPartition, tuple[AcknowledgementRange, ...], AcknowledgeFailed | None], object
+]
+"""Called with a partition, ranges of offsets with their types, and why they failed, if they did."""
+Results: TypeAlias = dict[TopicPartition, AcknowledgeFailed | None]
+
+
+def new_member_id() -> str:
+    """Return a random member id, as Kafka writes UUIDs: base64url, without a leading dash."""
+    while True:
+        member = uuid.UUID(bytes=secrets.token_bytes(UUID_BYTES), version=4)
+        text = urlsafe_b64encode(member.bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+class ShareConsumer(Scoped):
+    """Reads records as a member of a share group (KIP-932); `SHARE_CONSUMER_KEYS` has all keys.
+
+    Raises ConfigurationError for an unknown key or an invalid value. Used by one task at a time;
+    other tasks may commit. A call with a value of a wrong type or out of range raises InvalidValue
+    or OutOfRange, and changes nothing.
+    """
+
+    def __init__(self, config: Mapping[str, Setting]) -> None:
+        self._values = read_config(SHARE_CONSUMER_KEYS, config)
+        self._config = share_consumer_config(self._values)
+        self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
+        self._machine: ShareConsumerMachine | None = None
+        self._calls = PendingCalls()
+        self._unread: Iterator[ShareRecord] = iter(())
+        self._poll_due_at = 0.0
+        self._error: Exception | None = None
+        self._polling = False
+        self._max_records: int | None = None
+        self._closed = False
+        self._callback: AcknowledgementCallback | None = None
+
+    # -- lifecycle
+
+    async def start(self) -> None:
+        """Start to connect; `async with` calls it."""
+        if self._driver is not None:
+            raise AlreadyStarted(NAME)
+        self._driver = open_client(self._values, self._owners, self._on_effect)
+
+    async def close(self, timeout_s: float = 30.0) -> None:
+        """Send pending acknowledgements, leave the group, and close.
+
+        Records that were not acknowledged are released: also those that are only accepted by the
+        next poll or commit. timeout_s: how long that may take. On return nothing is open, even if
+        cancelled.
+        """
+        driver = self._driver
+        if driver is None:
+            return
+        try:
+            if not self._closed:
+                driver.handle(Close(timeout_s))
+                await self._wait_until(lambda: self._closed)
+        finally:
+            self._closed = True
+            self._calls.fail(ClientClosed(NAME))
+            await driver.close(min(timeout_s, CLOSE_TIMEOUT_S))
+
+    def _owners(self, view: ClusterView) -> Mapping[str, ShareConsumerMachine]:
+        machine = ShareConsumerMachine(self._config, view, new_member_id(), rng=random.random)
+        self._machine = machine
+        return {"share_consumer": machine}
+
+    # -- subscription
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """Subscribe to topics by name; replaces the previous subscription.
+
+        The group's members share the partitions: several may read one at the same time.
+        """
+        self._running()[0].handle(events.Subscribe(topic_names(topics)))
+
+    async def unsubscribe(self) -> None:
+        """Unsubscribe from everything, and leave the group; as `close`, but it can go on."""
+        driver, _ = self._running()
+        self._unread = iter(())
+        key = next(self._calls.keys)
+        done = self._calls.expect(key)
+        driver.handle(Unsubscribe(key))
+        await done
+
+    def subscription(self) -> frozenset[str]:
+        """The subscribed topics."""
+        return self._running()[1].subscription
+
+    def acquisition_lock_timeout_s(self) -> float | None:
+        """How long a returned record is this member's alone; None before the first records.
+
+        Then it is delivered again, maybe to another member, unless it was acknowledged or renewed.
+        """
+        return self._running()[1].acquisition_lock_timeout_s
+
+    # -- reading
+
+    async def poll(
+        self, timeout_s: float | None = None, *, max_records: int | None = None
+    ) -> list[ShareRecord]:
+        """Return the next records: at least one, unless the timeout expires.
+
+        In implicit mode, accepts all records returned before. In explicit mode, all must be
+        acknowledged: else raises LocalProtocolError. Records that were renewed are returned again.
+
+        timeout_s: None waits for ever. max_records: overrides max.poll.records.
+        Raises ConsumerError or a subclass; the next poll tries again.
+        """
+        driver, machine = self._running()
+        if timeout_s is not None:
+            seconds(timeout_s)
+        if self._polling:
+            raise LocalProtocolError("another poll of this share consumer is in progress")
+        self._return_records()
+        self._max_records = max_records
+        driver.handle(Poll(max_records))
+        self._polling = True
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._wait_until(self._poll_finished)
+        except TimeoutError:
+            if not self._poll_finished():
+                return []
+        finally:
+            self._polling = False
+            if machine.polling:  # no records, and no error
+                driver.handle(StopPolling())
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        if self._closed:
+            raise ClientClosed(NAME)
+        return list(self._unread)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ShareRecord:
+        driver, _ = self._running()
+        if self._explicit or driver.now() < self._poll_due_at:
+            for record in self._unread:
+                return record
+        self._unread = iter(await self.poll())
+        self._poll_due_at = driver.now() + POLL_INTERVAL_S
+        return next(self._unread)
+
+    # -- acknowledging
+
+    def acknowledge(
+        self, record: ShareRecord, type: AcknowledgeType = AcknowledgeType.ACCEPT
+    ) -> None:
+        """Decide what becomes of a returned record; sent with the next poll or commit.
+
+        Until then another type may replace it. Raises LocalProtocolError in implicit mode, and for
+        a record that is not this member's.
+        """
+        if not isinstance(record, ShareRecord):
+            raise InvalidValue(f"expected a ShareRecord, got {record!r}", "record")
+        where = TopicPartition(record.topic, record.partition)
+        self._running()[0].handle(events.Acknowledge(where, record.offset, type))
+
+    async def commit(self, *, timeout_s: float | None = None) -> Results:
+        """Send acknowledgements, and wait until all have ended; in implicit mode, of all records.
+
+        Returns why those of a partition failed, and None where they are in effect; also of those
+        that an earlier poll or `commit_async` has sent, if they had not ended.
+        timeout_s: None is default.api.timeout.ms.
+        """
+        return await self._commit(timeout_s)
+
+    def commit_async(self) -> asyncio.Future[Results]:
+        """Commit as `commit` does, without waiting: the future has the result."""
+        return self._commit(None)
+
+    def set_acknowledgement_callback(self, callback: AcknowledgementCallback | None) -> None:
+        """Call this for the acknowledgements of each partition once they have ended.
+
+        Without a callback, failures are logged. It runs in the event loop, and must not block.
+        """
+        self._callback = callback
+
+    def _commit(self, timeout_s: float | None) -> asyncio.Future[Results]:
+        wait_s = self._config.default_api_timeout_s if timeout_s is None else seconds(timeout_s)
+        driver, _ = self._running()
+        interrupted = not self._explicit and self._return_records() and self._polling
+        key = next(self._calls.keys)
+        future: asyncio.Future[Results] = self._calls.expect(key)  # type: ignore[assignment]  # of Committed
+        driver.handle(events.Commit(key, wait_s))
+        if interrupted:  # another task's poll was about to return them
+            driver.handle(Poll(self._max_records))
+        return future
+
+    # -- events and effects
+
+    @property
+    def _explicit(self) -> bool:
+        return self._config.acknowledgement_mode is AcknowledgementMode.EXPLICIT
+
+    def _running(
+        self,
+    ) -> tuple[Driver[events.UserEvent, events.UserEffect], ShareConsumerMachine]:
+        if self._driver is None or self._machine is None or self._closed:
+            raise ClientClosed(NAME)
+        return self._driver, self._machine
+
+    def _return_records(self) -> bool:
+        """Return records to the machine that the user has not seen."""
+        left = list(self._unread)
+        if left:
+            self._running()[0].handle(events.ReturnRecords(left))
+        return bool(left)
+
+    def _poll_finished(self) -> bool:
+        return length_hint(self._unread) > 0 or self._error is not None or self._closed
+
+    async def _wait_until(self, finished: Callable[[], bool]) -> None:
+        while not finished():
+            self._calls.changed.clear()
+            await self._calls.changed.wait()
+
+    def _on_effect(self, effect: events.UserEffect | DriverFailed) -> None:
+        """Handle the machine's effects for its user."""
+        match effect:
+            case events.Deliver(records=records):
+                self._unread = iter(records)
+            case Raise(error=error):
+                self._error = error
+            case Warn(error=warning):
+                LOG.warning("%s", warning)
+            case events.Acknowledged():
+                self._on_acknowledged(effect)
+            case events.Committed(key=key, results=results):
+                self._calls.resolve(key, dict(results))
+            case Done(key=key):
+                self._calls.resolve(key, None)
+            case Closed():
+                self._closed = True
+                self._calls.fail(ClientClosed(NAME))
+            case DriverFailed(error=failure):
+                self._error = failure
+                self._closed = True
+                self._calls.fail(failure)
+            case _:
+                assert_never(effect)
+        self._calls.changed.set()
+
+    def _on_acknowledged(self, effect: events.Acknowledged) -> None:
+        if self._callback is not None:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._callback, effect.partition, effect.ranges, effect.error)
+        elif effect.error is not None:
+            LOG.warning("%s", effect.error)

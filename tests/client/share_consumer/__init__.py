@@ -1,0 +1,1 @@
+"""The share consumer: its tables, and its scenarios with a test as coordinator and leader."""
