@@ -170,9 +170,11 @@ def _of_this_client(values: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[
         return dict(values)
     from kafkawire.client.consumer import CONSUMER_KEYS
     from kafkawire.client.producer import PRODUCER_KEYS
+    from kafkawire.client.share_consumer import SHARE_CONSUMER_KEYS
     from kafkawire.net.admin import ADMIN_KEYS
 
-    others = (PRODUCER_KEYS.keys() | CONSUMER_KEYS.keys() | ADMIN_KEYS.keys()) - keys.keys()
+    consumers = CONSUMER_KEYS.keys() | SHARE_CONSUMER_KEYS.keys()
+    others = (PRODUCER_KEYS.keys() | consumers | ADMIN_KEYS.keys()) - keys.keys()
     return {key: value for key, value in values.items() if key not in others}
 
 

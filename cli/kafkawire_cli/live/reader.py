@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import typer
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from kafkawire.client.consumer import ConsumerRecord, TopicPartition
     from kafkawire.net.consumer import Consumer
 
+    from ..render.consumed_records import Record
+
 IDLE_SECONDS: Final = 0.5
 """Seconds without a record after which `--exit-at-end` checks the end offsets."""
 CONNECTIONS: Final = "kafkawire.client"
-ERRORS: Final = "kafkawire.consumer"
+ERRORS: Final = ("kafkawire.consumer", "kafkawire.share_consumer")
 """Loggers of failed connections, and of errors in the background."""
 NAMED_PARTITIONS: Final = 3
 
@@ -56,7 +58,7 @@ class ConnectionLog(logging.Handler):
         super().__init__()
         self.last = ""
         self._printed: set[str] = set()
-        self._loggers = [logging.getLogger(name) for name in (CONNECTIONS, ERRORS)]
+        self._loggers = [logging.getLogger(name) for name in (CONNECTIONS, *ERRORS)]
 
     def __enter__(self) -> Self:
         for logger in self._loggers:
@@ -134,13 +136,8 @@ class Reader:
     async def _write_out(self, records: list[ConsumerRecord]) -> None:
         if self._left is not None:
             self._left -= len(records)
-        writing = asyncio.ensure_future(asyncio.to_thread(_print, self._write, records))
         try:
-            try:
-                await asyncio.shield(writing)
-            except asyncio.CancelledError:  # interrupted: finish writing first
-                await writing
-                raise
+            await write_out(self._write, records)
         except OSError:
             self._seek_back(records)
             raise
@@ -173,7 +170,17 @@ def _without_progress(positions: Mapping[TopicPartition, int | None]) -> str:
     return f"no progress: {where}" if where else "no partition was assigned"
 
 
-def _print(write: Write, records: list[ConsumerRecord]) -> None:
+async def write_out(write: Write, records: Sequence[Record]) -> None:
+    """Write records in a thread; one that is interrupted finishes first."""
+    writing = asyncio.ensure_future(asyncio.to_thread(_print, write, records))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        await writing
+        raise
+
+
+def _print(write: Write, records: Sequence[Record]) -> None:
     """Write all records to standard output, or raise."""
     sys.stdout.buffer.write(b"".join(map(write, records)))
     sys.stdout.buffer.flush()

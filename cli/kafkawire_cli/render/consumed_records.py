@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import typer
 
@@ -22,15 +22,17 @@ from . import contents
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import ConsumerRecord
+    from kafkawire.client.share_consumer import ShareRecord
     from kafkawire.values import DecodedValue
     from kafkawire.values.record_values import RecordValues
 
 MILLISECONDS: Final = 1000
-Write = Callable[["ConsumerRecord"], bytes]
+Record: TypeAlias = "ConsumerRecord | ShareRecord"
+Write = Callable[[Record], bytes]
 
 
 FORMATS: Final = "table|json|value|TEMPLATE"
-FIELDS: Final[Mapping[str, Callable[[ConsumerRecord], bytes]]] = {
+FIELDS: Final[Mapping[str, Callable[[Record], bytes]]] = {
     "s": lambda record: record.value or b"",
     "S": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
     "k": lambda record: record.key or b"",
@@ -99,7 +101,7 @@ def _template(text: str, values: RecordValues | None) -> list[Write]:
     return pieces
 
 
-def _decoded_value(record: ConsumerRecord, values: RecordValues) -> bytes:
+def _decoded_value(record: Record, values: RecordValues) -> bytes:
     """Write a decoded value as JSON; null for null; an object with the error if there is one."""
     return _decoded_text(values.value(record.topic, record.value, record.headers)).encode()
 
@@ -112,7 +114,7 @@ def _decoded_text(decoded: DecodedValue | None) -> str:
     return json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
 
 
-def _json(record: ConsumerRecord, values: RecordValues | None) -> bytes:
+def _json(record: Record, values: RecordValues | None) -> bytes:
     decoded = {}
     if values is not None:
         decoded = values.members(record.topic, record.key, record.value, record.headers)
@@ -129,10 +131,13 @@ def _json(record: ConsumerRecord, values: RecordValues | None) -> bytes:
             for key, value in record.headers
         ],
     } | decoded
+    delivery_count = getattr(record, "delivery_count", None)  # of share groups
+    if delivery_count is not None:
+        fields["deliveryCount"] = delivery_count
     return json.dumps(fields).encode() + b"\n"
 
 
-def _line(record: ConsumerRecord, width: int, values: RecordValues | None) -> str:
+def _line(record: Record, width: int, values: RecordValues | None) -> str:
     partition = f"{record.topic}-{record.partition}"
     headers = " ".join(
         f"{printable(contents.header_name(key))}={_text(value)}" for key, value in record.headers

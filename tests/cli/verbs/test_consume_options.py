@@ -10,6 +10,7 @@ import pytest
 from kafkawire import ErrorCode
 from kafkawire.broker.faults import Action, Fault
 from kafkawire.client.consumer import ConsumerRecord
+from kafkawire.client.share_consumer import ShareRecord
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import TimestampType
@@ -97,6 +98,24 @@ def test_null_in_a_template_is_nothing_and_less_than_empty() -> None:
     assert writer("%k|%K|%s|%S", ["t"])(record) == b"|-1||0"
 
 
+def test_the_delivery_count_of_a_share_group_is_in_json() -> None:
+    record = ShareRecord("t", 0, 7, 0, None, b"v", (), TimestampType.CREATE_TIME, 0, 3)
+    shown = json.loads(writer("json", ["t"])(record))
+    assert (shown["offset"], shown["deliveryCount"]) == (7, 3)
+    assert "deliveryCount" not in json.loads(writer("json", ["t"])(record.consumer_record))
+    assert writer("%o %s", ["t"])(record) == b"7 v"
+
+
+def test_a_broker_without_share_groups() -> None:
+    with ServerThread(ServerConfig(topics={"t": 1}, release="3.9")) as server:
+        done = run("consume", "t", "--share", "s", "-b", server.bootstrap)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "share.version" in done.stderr
+        unknown = run("consume", "u", "--share", "s", "-b", server.bootstrap)
+        assert unknown.exit_code == 1
+        assert "'u'" in unknown.stderr or " u" in unknown.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -111,6 +130,17 @@ def test_null_in_a_template_is_nothing_and_less_than_empty() -> None:
         (("--until", "5", "-g", "g"), "--until: not allowed together with --group"),
         (("-p", "5", "-g", "g"), "--partition: not allowed together with --group"),
         (("--until", "5", "-e"), "--until, --exit-at-end: not allowed together"),
+        (("--share", "s", "-g", "g"), "--group: not allowed together with --share"),
+        (("--share", "s", "--offset", "5"), "--offset: not allowed together with --share"),
+        (("--share", "s", "--until", "5"), "--until: not allowed together with --share"),
+        (("--share", "s", "-p", "0"), "--partition: not allowed together with --share"),
+        (("--share", "s", "-e"), "--exit-at-end: not allowed together with --share"),
+        (
+            ("--share", "s", "--isolation", "read_committed"),
+            "--isolation: not allowed together with --share",
+        ),
+        (("--share", "s", "-f", "jsonl"), "'jsonl': expected table, json, value"),
+        (("--share", "s", "-X", "max.poll.records=0"), "max.poll.records: 0 is not between"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )

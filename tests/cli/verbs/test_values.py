@@ -15,7 +15,7 @@ import pytest
 from typer.testing import Result
 
 from kafkawire import encode_frame
-from kafkawire.client.consumer import ConsumerRecord, TopicPartition
+from kafkawire.client.consumer import TopicPartition
 from kafkawire.messages.produce_request import (
     PartitionProduceData,
     ProduceRequest,
@@ -233,7 +233,7 @@ def test_heartbeats_go_on_while_values_are_decoded(server: ServerThread, tmp_pat
         loop, went_on = asyncio.get_running_loop(), threading.Event()
         seen: list[bool] = []
 
-        def write(_: ConsumerRecord) -> bytes:
+        def write(_: object) -> bytes:
             loop.call_soon_threadsafe(went_on.set)
             seen.append(went_on.wait(10))
             return b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Callable, Coroutine
 from itertools import count
@@ -25,6 +26,7 @@ from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
 from kafkawire.net.share_consumer import ShareConsumer
 from kafkawire.protocol.error_code import ErrorCode
+from tests.cli import reports as cli
 from tests.command_server import python
 from tests.pages import blocks
 from tests.real.broker import Broker
@@ -285,6 +287,16 @@ def test_the_example_of_the_page_runs(kafka: Broker) -> None:
     assert "localhost:9092" in block.text
     text = block.text.replace("localhost:9092", kafka.bootstrap)
     subprocess.run([python(), "-W", "error", "-c", text], check=True, timeout=TIMEOUT_S)
+
+
+def test_the_command_line_accepts_what_it_has_written(kafka: Broker, topic: Topic) -> None:
+    name, group = topic(1), new_group(kafka)
+    asyncio.run(produce(kafka, name, numbered(3)))
+    done = cli.run("consume", name, "--share", group, "-b", kafka.bootstrap, "-n", 3, "-f", "json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    shown = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["offset"], each["deliveryCount"]) for each in shown] == [(0, 1), (1, 1), (2, 1)]
+    run(nothing_is_left(kafka, group, name))
 
 
 def test_a_group_of_another_type_is_an_error(kafka: Broker, topic: Topic) -> None:

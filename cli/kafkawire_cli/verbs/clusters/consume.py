@@ -5,12 +5,7 @@ A closed output pipe or an interrupt closes the consumer in order; an interrupt 
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from errno import EPIPE
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -20,20 +15,23 @@ from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.panels import Panel
 from ...input.values import NO_VALUES, ValueOptions, record_values
 from ...live.completion import complete_group, complete_topic
+from ...live.interrupts import closed_soon, until_interrupted
 from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
 from ...live.reader import Reader, Until
+from ...live.share_reader import read_shared
 from ...live.unknown_names import check_partition, described_topics
-from ...pipes import at_closed_pipe
 from ...render.consumed_records import FORMATS, writer
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition
     from kafkawire.net.consumer import Consumer
 
-LEAVE_SECONDS: Final = 1.0
-"""How long an interrupted consumer may take to commit and to leave its group."""
-END_SECONDS: Final = 3.0
-"""How long after an interrupt the process ends at the latest, whatever it still does."""
+    from ...render.consumed_records import Write
+
+EARLIEST: Final = "earliest"
+ONLY_WITHOUT_SHARING: Final = (
+    "not allowed together with --share: the group decides what its members read"
+)
 ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members share partitions"
 
 
@@ -62,6 +60,16 @@ def consume(  # noqa: PLR0913 - options of the verb
             " [default: classic].",
         ),
     ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            "--share",
+            metavar="GROUP",
+            autocompletion=complete_group,
+            help="Join this share group, whose members share the records of each partition, and"
+            " accept records once they are written out. Needs Kafka 4.2 or later.",
+        ),
+    ] = None,
     start: Annotated[
         str,
         typer.Option(
@@ -72,7 +80,7 @@ def consume(  # noqa: PLR0913 - options of the verb
             "and milliseconds since 1970.",
             rich_help_panel=Panel.RECORDS,
         ),
-    ] = "earliest",
+    ] = EARLIEST,
     until: Annotated[
         str | None,
         typer.Option(
@@ -140,6 +148,7 @@ def consume(  # noqa: PLR0913 - options of the verb
     \b
     kafkawire consume orders -b localhost:9092
     kafkawire consume orders payments --group audit --offset latest -f json | jq .value
+    kafkawire consume orders --share packers
     kafkawire consume orders --values avro --registry-url http://localhost:8081 -f json
     kafkawire consume orders --offset 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
     kafkawire consume orders -p 0 --offset -10 -e -f '%p:%o %k=%s\\n'
@@ -151,6 +160,19 @@ def consume(  # noqa: PLR0913 - options of the verb
     from kafkawire.net.consumer import Consumer
 
     names = list(dict.fromkeys(topics))
+    if share is not None:
+        _check_shared(
+            {
+                "--group": group,
+                "--offset": start != EARLIEST,
+                "--until": until,
+                "--partition": partitions,
+                "--exit-at-end": to_end,
+                "--isolation": isolation,
+            }
+        )
+        _consume_shared(names, share, cluster, most, writer(form, names, record_values(decoding)))
+        return
     begin = parse_offset(start, "--offset")
     end = None if until is None else parse_offset(until, "--until")
     client = live.configuration(
@@ -171,7 +193,7 @@ def consume(  # noqa: PLR0913 - options of the verb
         consumer = Consumer(config)  # validates the settings before any request
         chosen = await _partitions(names, partitions, config)
         timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
-        async with _closed_soon(consumer):
+        async with closed_soon(consumer):
             if "group.id" in config:
                 consumer.subscribe(names)
             else:
@@ -180,7 +202,33 @@ def consume(  # noqa: PLR0913 - options of the verb
             ends = None if end is None else await find_offsets(consumer, end, chosen)
             await Reader(consumer, write, Until(most, to_end, ends, timeout_s)).run()
 
-    live.run(lambda: _until_interrupted(work()), client)
+    live.run(lambda: until_interrupted(work()), client)
+
+
+def _check_shared(options: Mapping[str, object]) -> None:
+    """Check that there are only options that fit to a share group."""
+    for option, value in options.items():
+        if value:
+            raise typer.BadParameter(ONLY_WITHOUT_SHARING, param_hint=option)
+
+
+def _consume_shared(
+    names: list[str], group: str, cluster: ClusterOptions, most: int | None, write: Write
+) -> None:
+    """Read as a member of a share group."""
+    from kafkawire.client.share_consumer import SHARE_CONSUMER_KEYS
+    from kafkawire.net.share_consumer import ShareConsumer
+
+    client = live.configuration(cluster, SHARE_CONSUMER_KEYS, group_id=group)
+
+    async def work() -> None:
+        consumer = ShareConsumer(client.values)  # validates the settings before any request
+        await _partitions(names, None, client.values)
+        async with closed_soon(consumer):
+            consumer.subscribe(names)
+            await read_shared(consumer, write, most)
+
+    live.run(lambda: until_interrupted(work()), client)
 
 
 def _check(
@@ -206,50 +254,6 @@ async def _seek(consumer: Consumer, begin: OffsetSpec, partitions: list[TopicPar
     if begin.reset is None:
         for partition, offset in (await find_offsets(consumer, begin, partitions)).items():
             consumer.seek(partition, offset)
-
-
-@asynccontextmanager
-async def _closed_soon(consumer: Consumer) -> AsyncIterator[None]:
-    """Start and close a consumer; one that is interrupted does not wait long for its brokers."""
-    await consumer.start()
-    try:
-        yield
-    except asyncio.CancelledError:
-        await consumer.close(LEAVE_SECONDS)
-        raise
-    finally:
-        await consumer.close()
-
-
-async def _until_interrupted(work: Any) -> None:
-    """Run until done or interrupted; an interrupt cancels the task, which closes in order.
-
-    So does a closed output; BrokenPipeError then. A second interrupt, or a close that takes too
-    long (records in a full pipe), ends the process.
-    """
-    task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
-
-    def interrupt(number: int) -> None:
-        loop.remove_signal_handler(number)
-        signal.signal(number, signal.SIG_DFL)
-        task.cancel()
-        loop.call_later(END_SECONDS, os.kill, os.getpid(), number)
-
-    output_closed = asyncio.Event()
-
-    def closed() -> None:
-        output_closed.set()
-        task.cancel()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt, number)
-    with at_closed_pipe(closed):
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.result()
-    if output_closed.is_set():
-        raise BrokenPipeError(EPIPE, os.strerror(EPIPE))
 
 
 async def _partitions(

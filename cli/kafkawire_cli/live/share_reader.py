@@ -1,0 +1,46 @@
+"""Reads as a member of a share group, and writes records out: `kafkawire consume --share`.
+
+Records are accepted once they have been written out; what is not is released, and delivered again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from kafkawire.display import printable
+
+from .reader import ConnectionLog, write_out
+
+if TYPE_CHECKING:
+    from kafkawire.client.consumer import TopicPartition
+    from kafkawire.client.share_consumer import AcknowledgeFailed, AcknowledgementRange
+    from kafkawire.net.share_consumer import ShareConsumer
+
+    from ..render.consumed_records import Write
+
+
+async def read_shared(consumer: ShareConsumer, write: Write, most: int | None) -> None:
+    """Write records out and accept them. most: stop after so many; None for no limit."""
+    consumer.set_acknowledgement_callback(_report)
+    left = most
+    with ConnectionLog() as log:
+        while left != 0:
+            records = await consumer.poll(max_records=left)
+            log.reset()
+            await write_out(write, records)
+            await consumer.commit()
+            if left is not None:
+                left -= len(records)
+
+
+def _report(
+    _partition: TopicPartition,
+    _ranges: tuple[AcknowledgementRange, ...],
+    error: AcknowledgeFailed | None,
+) -> None:
+    """Say that records were written out, but may be delivered again."""
+    if error is not None:
+        text = f"kafkawire consume: {error}; its records may be delivered again"
+        typer.echo(printable(text), err=True)
