@@ -52,9 +52,9 @@ message; in a stream, only to names seen so far. Every column may be null. Lists
 elements.
 
 The last tables, [absences](#absences), [deliveries](#deliveries), [findings](#findings),
-[lag](#lag) and [load](#load), are those of reports: one pass over the whole capture collects them,
-and their size grows with clients, groups and partitions, not with messages. They are for [`kafkawire sql`](capture.md#sql), which also
-writes them as Parquet
+[lag](#lag) and [load](#load), are those of reports: one pass over the whole capture collects
+them, and their size grows with clients, groups and partitions, not with messages. They are for
+[`kafkawire sql`](capture.md#sql), which also writes them as Parquet
 (`kafkawire sql "FROM load" trace.pcap -o load.parquet`), and for notebooks
 (`capture.findings.to_pandas()`); `decode --table` and Spark do not have them.
 """
