@@ -15,7 +15,7 @@ from kafkawire.broker.apis import (
     served_on,
 )
 from kafkawire.broker.bounds import Bounds
-from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
+from kafkawire.broker.groups.classic_groups.states import ADMISSION, LEGAL, GroupState, Kind
 from kafkawire.broker.security.operations import AclResource, Operation
 from kafkawire.broker.security.server import LEGAL as AUTHENTICATION
 from kafkawire.broker.security.server import State

@@ -13,7 +13,8 @@ from kafkawire import REGISTRY, ApiKey, Message
 from kafkawire.broker import events
 from kafkawire.broker.apis import APIS, BETWEEN_BROKERS, Listener, served_on
 from kafkawire.broker.deadlines import Deadlines
-from kafkawire.broker.groups.group import _DUE, _REQUESTS, Group
+from kafkawire.broker.groups.classic_groups.group import _DUE, _REQUESTS, Group
+from kafkawire.broker.groups.classic_groups.states import ADMISSION, LEGAL, GroupState, Kind
 from kafkawire.broker.groups.requests import (
     Deadline,
     GroupRequest,
@@ -22,7 +23,6 @@ from kafkawire.broker.groups.requests import (
     SessionExpired,
     SyncDue,
 )
-from kafkawire.broker.groups.states import ADMISSION, LEGAL, GroupState, Kind
 from kafkawire.broker.handlers import HANDLERS
 from kafkawire.broker.request import HandlerResult
 from kafkawire.broker.request_handler import BEFORE_AUTHENTICATION

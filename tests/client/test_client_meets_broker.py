@@ -117,7 +117,7 @@ def reads_no_offsets_again(patch: Patch) -> None:
 
 
 def never_ends_a_rebalance(patch: Patch) -> None:
-    from kafkawire.broker.groups import joining
+    from kafkawire.broker.groups.classic_groups import joining
 
     patch.setattr(joining, "join_due", lambda *_: [])
     patch.setattr(joining, "complete_if_all_joined", lambda *_: [])

@@ -15,9 +15,9 @@ from random import Random
 import pytest
 
 from kafkawire.broker import Action, Fault
+from kafkawire.broker.groups.classic_groups.states import GroupState
 from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.groups.coordinators import partition_for
-from kafkawire.broker.groups.states import GroupState
 from kafkawire.client.config import Setting
 from kafkawire.client.consumer import ConsumerError, TopicPartition, events
 from kafkawire.client.consumer.group.member_states import MemberState

@@ -1,1 +1,1 @@
-"""Coordinates consumer groups of the classic protocol, and stores their committed offsets."""
+"""Coordinates groups, classic, consumer and share groups, and stores committed offsets."""

@@ -20,11 +20,12 @@ from ..events import GroupDue
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
 from . import offsets
+from .classic_groups.group import Group
+from .classic_groups.states import Kind
 from .consumer_groups.coordinator import ConsumerGroups
 from .consumer_groups.group import ConsumerGroup
 from .coordinator_log import CoordinatorLog
 from .deferred import DeferredResponses
-from .group import Group
 from .loading import load
 from .migration import downgrade
 from .offsets import Committed, LogRecord, TopicPartition
@@ -33,7 +34,6 @@ from .requests import Effect, GroupRequest, Response, Store
 from .responses import message
 from .share_groups.coordinator import ShareGroups
 from .share_groups.persister import Persister
-from .states import Kind
 from .usage import Usage
 
 E = ErrorCode
@@ -88,23 +88,19 @@ class Coordinator:
         return found
 
     def _new_group(self, group_id: str, now: float) -> Group:
-        settings = self.context.settings
+        settings, new_uuid = self.context.settings, self.context.new_uuid
         return Group(
             group_id,
-            new_member_id=self._new_member_id,
+            new_member_id=lambda client: f"{client[:CLIENT_CHARACTERS]}-{new_uuid().hex()}",
             initial_delay=settings.seconds("group.initial.rebalance.delay.ms"),
             max_size=settings.number("group.max.size"),
             now=now,
         )
 
-    def _new_member_id(self, client: str) -> str:
-        return f"{client[:CLIENT_CHARACTERS]}-{self.context.new_uuid().hex()}"
-
     def may_create(self, group_id: str) -> bool:
         """Whether a group exists, or may be created."""
-        exists = group_id in self.groups or group_id in self.consumer_groups
-        exists = exists or group_id in self.share_groups
-        return exists or self.usage.admits_group()
+        groups = self.groups, self.consumer_groups, self.share_groups
+        return any(group_id in each for each in groups) or self.usage.admits_group()
 
     def handle(self, group: Group, request: GroupRequest, now: float) -> None:
         """Handle a group request; the response is sent now or later."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...protocol.versioned import try_versioned
-from .group import Group
+from .classic_groups.group import Group
+from .classic_groups.states import GroupState
 from .offsets import NEVER, Committed, TopicPartition
-from .states import GroupState
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator

@@ -14,6 +14,7 @@ from typing import Final
 
 from ...protocol import ErrorCode
 from ..releases import before
+from .classic_groups.group import Group
 from .consumer_groups.checks import (
     CommittingMember,
     Refusal,
@@ -23,7 +24,6 @@ from .consumer_groups.checks import (
 from .consumer_groups.group import HeartbeatResult
 from .consumer_groups.members import JOIN, HeartbeatRequest
 from .coordinator import Coordinator
-from .group import Group
 from .migration import upgraded
 from .requests import GroupRequest, Join, Joined
 from .share_groups.group import ShareGroup

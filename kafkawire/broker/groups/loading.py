@@ -20,9 +20,9 @@ from ...protocol.log_types import InternalLog
 from ...records import Batch, ControlType, control_record
 from ..context import Context
 from . import offsets
+from .classic_groups.group import Group
 from .consumer_groups.coordinator import ConsumerGroups
 from .coordinator_log import CoordinatorLog
-from .group import Group
 from .offsets import Committed, TopicPartition
 from .pending_offsets import PendingOffsets
 from .requests import Effect

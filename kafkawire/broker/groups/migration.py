@@ -12,7 +12,10 @@ from ...messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...protocol import ErrorCode
 from ...protocol.versioned import try_versioned
-from . import joining
+from .classic_groups import joining
+from .classic_groups.group import Group
+from .classic_groups.member import Member
+from .classic_groups.states import GroupState
 from .consumer_groups import changes
 from .consumer_groups.checks import Refusal
 from .consumer_groups.classic_protocol import CONSUMER, encoded, partitions_of, version_of
@@ -27,10 +30,7 @@ from .consumer_groups.members import (
 )
 from .consumer_groups.metadata import GroupConfig
 from .consumer_groups.topics import Topics, metadata_hash
-from .group import Group
-from .member import Member
 from .requests import Effect, Protocols
-from .states import GroupState
 
 E = ErrorCode
 MALFORMED: Final = "the embedded consumer protocol is malformed"

@@ -15,9 +15,9 @@ from ...messages.group_metadata_value import GroupMetadataValue, MemberMetadata
 from ...messages.offset_commit_key import OffsetCommitKey
 from ...messages.offset_commit_value import OffsetCommitValue
 from ...protocol.log_records import encode_log_message
-from .group import Group
-from .member import Member
-from .states import GroupState
+from .classic_groups.group import Group
+from .classic_groups.member import Member
+from .classic_groups.states import GroupState
 
 KEY_VERSION: Final = 0
 GROUP_VERSION: Final = 3

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ...protocol import ErrorCode
 from ..bounds import Bounds
-from .group import Group
+from .classic_groups.group import Group
 from .requests import GroupRequest, Join, Joined, Response, Sync, Synced
 
 E = ErrorCode

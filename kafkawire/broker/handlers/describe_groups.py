@@ -21,8 +21,8 @@ from ...messages.describe_groups_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..groups.group import Group
-from ..groups.states import GroupState
+from ..groups.classic_groups.group import Group
+from ..groups.classic_groups.states import GroupState
 from ..network.connection import Connection
 from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS

@@ -13,9 +13,9 @@ from ...messages.offset_delete_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..groups.classic_groups.states import Kind
 from ..groups.coordinator import Coordinator
 from ..groups.expiration import CONSUMER, subscribed
-from ..groups.states import Kind
 from ..network.connection import Connection
 from ..request import Outcome, Request
 

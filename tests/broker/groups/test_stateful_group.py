@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafkawire import ErrorCode
-from kafkawire.broker.groups.group import Group
+from kafkawire.broker.groups.classic_groups.group import Group
+from kafkawire.broker.groups.classic_groups.states import GroupState
 from kafkawire.broker.groups.requests import (
     Effect,
     GroupRequest,
@@ -29,7 +30,6 @@ from kafkawire.broker.groups.requests import (
     Sync,
     Synced,
 )
-from kafkawire.broker.groups.states import GroupState
 from tests.fuzzing import examples
 
 E, S = ErrorCode, GroupState

@@ -6,7 +6,7 @@ A closed output pipe or an interrupt closes the consumer in order; an interrupt 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -33,6 +33,15 @@ ONLY_WITHOUT_SHARING: Final = (
     "not allowed together with --share: the group decides what its members read"
 )
 ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members share partitions"
+
+
+class Span(NamedTuple):
+    """Which records are read. most: their number; to_end: to the end of the partitions."""
+
+    begin: OffsetSpec
+    end: OffsetSpec | None
+    most: int | None
+    to_end: bool
 
 
 def consume(  # noqa: PLR0913 - options of the verb
@@ -157,7 +166,6 @@ def consume(  # noqa: PLR0913 - options of the verb
     success or interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
     """
     from kafkawire.client.consumer import CONSUMER_KEYS
-    from kafkawire.net.consumer import Consumer
 
     names = list(dict.fromkeys(topics))
     if share is not None:
@@ -189,20 +197,31 @@ def consume(  # noqa: PLR0913 - options of the verb
     _check("group.id" in config, begin, end, to_end, partitions)
     write = writer(form, names, record_values(decoding))
 
-    async def work() -> None:
-        consumer = Consumer(config)  # validates the settings before any request
-        chosen = await _partitions(names, partitions, config)
-        timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
-        async with closed_soon(consumer):
-            if "group.id" in config:
-                consumer.subscribe(names)
-            else:
-                consumer.assign(chosen)
-                await _seek(consumer, begin, chosen)
-            ends = None if end is None else await find_offsets(consumer, end, chosen)
-            await Reader(consumer, write, Until(most, to_end, ends, timeout_s)).run()
+    span = Span(begin, end, most, to_end)
+    live.run(lambda: until_interrupted(_read(names, partitions, config, write, span)), client)
 
-    live.run(lambda: until_interrupted(work()), client)
+
+async def _read(
+    names: list[str],
+    partitions: list[int] | None,
+    config: dict[str, Any],
+    write: Write,
+    span: Span,
+) -> None:
+    """Read topics as a consumer, of a group or of all partitions."""
+    from kafkawire.net.consumer import Consumer
+
+    consumer = Consumer(config)  # validates the settings before any request
+    chosen = await _partitions(names, partitions, config)
+    timeout_s = float(config["default.api.timeout.ms"]) / MILLISECONDS
+    async with closed_soon(consumer):
+        if "group.id" in config:
+            consumer.subscribe(names)
+        else:
+            consumer.assign(chosen)
+            await _seek(consumer, span.begin, chosen)
+        ends = None if span.end is None else await find_offsets(consumer, span.end, chosen)
+        await Reader(consumer, write, Until(span.most, span.to_end, ends, timeout_s)).run()
 
 
 def _check_shared(options: Mapping[str, object]) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...protocol import ErrorCode
+from ....protocol import ErrorCode
+from ..requests import Join
 from .member import DelayedRequest, Member
-from .requests import Join
 
 E = ErrorCode
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from ...protocol import ErrorCode
+from ....protocol import ErrorCode
 
 
 class GroupState(Enum):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...protocol import ErrorCode
-from ..deadlines import Deadlines
+from ....protocol import ErrorCode
+from ...deadlines import Deadlines
+from ..requests import Deadline, Joined, Response, SessionExpired, Synced
 from .member import DelayedRequest, Member
 from .members import Members
-from .requests import Deadline, Joined, Response, SessionExpired, Synced
 from .states import ADMISSION, LEGAL, GroupState, Kind
 
 E, S = ErrorCode, GroupState

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .requests import Join, Protocols
+from ..requests import Join, Protocols
 
 
 class DelayedRequest(NamedTuple):

@@ -12,12 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...protocol import ErrorCode
-from ..deadlines import Deadlines
-from . import joining
-from .member import DelayedRequest, Member
-from .metadata import GroupMetadata
-from .requests import (
+from ....protocol import ErrorCode
+from ...deadlines import Deadlines
+from ..requests import (
     Deadline,
     Effect,
     GroupRequest,
@@ -35,6 +32,9 @@ from .requests import (
     SyncDue,
     Synced,
 )
+from . import joining
+from .member import DelayedRequest, Member
+from .metadata import GroupMetadata
 from .states import GroupState, Kind
 
 E, S, K = ErrorCode, GroupState, Kind

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...protocol import ErrorCode
+from ....protocol import ErrorCode
+from ..requests import Effect, Join, JoinDue, Joined, PendingExpired, SessionExpired, Store, SyncDue
 from .member import DelayedRequest, Member
 from .metadata import GroupMetadata
-from .requests import Effect, Join, JoinDue, Joined, PendingExpired, SessionExpired, Store, SyncDue
 from .states import GroupState, Kind
 
 E, S = ErrorCode, GroupState

@@ -1,0 +1,1 @@
+"""Classic groups: members, states, and rebalances in which a member assigns partitions."""
