@@ -7,6 +7,8 @@ what is not on its disks, and its connections; started again, it reads its disks
                                     └─ Connect, Write ─▶ Links ─▶ NodeFront of another node
 """
 
+# over 300 lines: one machine, with what its nodes return for clients and for each other
+
 from __future__ import annotations
 
 from collections import deque

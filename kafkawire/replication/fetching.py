@@ -4,6 +4,8 @@ Law: followers read up to the log end, consumers up to the high watermark or the
 from the leader or, with a rack, from a follower (KIP-392). Epochs are compared before offsets.
 """
 
+# over 300 lines: one request, from what it reads to what it waits for
+
 from __future__ import annotations
 
 from typing import Final, NamedTuple
