@@ -8,13 +8,13 @@ cannot be checked is listed with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 from kafkawire.messages.api_key import ApiKey
 from kafkawire_codegen import schemas_dir
+from kafkawire_codegen.files import RELEASES
 from kafkawire_codegen.releases import Releases, read
-from kafkawire_codegen.schema import RELEASES
 from kafkawire_codegen.versions import Versions
 
 from .client import Client
@@ -153,9 +153,14 @@ def first_without(api_name: str, version: int, releases: Releases) -> str | None
     return next(dropped, None)
 
 
+DROPPED: Final = 1024
+"""Versions of APIs for which the release that drops them is kept."""
+
+
 def dropped_by_kafka() -> Callable[[str, int], str | None]:
     """Return `first_without` of Kafka's releases."""
-    return partial(first_without, releases=read(schemas_dir() / RELEASES))
+    known = partial(first_without, releases=read(schemas_dir() / RELEASES))
+    return lru_cache(DROPPED)(known)
 
 
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:

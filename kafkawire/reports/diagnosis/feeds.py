@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import ZERO
+from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
-from kafkawire.capture.tables.extraction.partition_paths import REQUESTS
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
 from kafkawire.capture.tables.group_events import CAUSES
 from kafkawire.capture.tables.group_events import Groups as GroupEvents
@@ -22,7 +21,7 @@ from kafkawire.records import RecordBatches
 from ..reading import Collector
 from .finding import Subject
 from .produced import Produced
-from .rule import Rule, client_of
+from .rule import MAX_SUBJECTS, Rule, client_of
 
 
 class OutcomeFeed(Collector):
@@ -84,7 +83,8 @@ class ProduceFeed(Collector):
     entities = frozenset[str]()
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._rules = rules
+        self._produced = [rule.produced for rule in rules]
+        self._subjects: dict[tuple[str, TopicKey], tuple[Subject, Subject]] = {}
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Pass the batches of a Produce request to the rules."""
@@ -92,13 +92,13 @@ class ProduceFeed(Collector):
         if request is None or request.message is None:
             return
         message: Any = request.message
-        (path,) = REQUESTS[ApiKey.PRODUCE]
+        acks = message.acks
         faults: list[WireError] = []
-        for topic in getattr(message, path.attributes[0]):
+        for topic in message.topic_data:
             topic_id = TOPIC_ID.of(topic)
             key = topic_id if topic_id and topic_id != ZERO else topic.name
-            subject, topic_alone = client_of(exchange, topic=key), Subject(topic=key)
-            for partition in getattr(topic, path.partitions):
+            subject, topic_alone = self._of(exchange, request.client_id, key)
+            for partition in topic.partition_data:
                 data = partition.records
                 if not data:
                     continue
@@ -108,13 +108,26 @@ class ProduceFeed(Collector):
                     records += max(batch.records_count, 1)
                 produced = Produced(
                     exchange,
+                    request,
                     subject,
                     topic_alone,
                     partition.index,
-                    message.acks,
+                    acks,
                     batches,
                     records,
                     len(data),
                 )
-                for rule in self._rules:
-                    rule.produced(produced)
+                for handle in self._produced:
+                    handle(produced)
+
+    def _of(
+        self, exchange: Exchange, client_id: str | None, topic: TopicKey
+    ) -> tuple[Subject, Subject]:
+        """Return the subjects of a topic, with the client and alone."""
+        place = client_id or exchange.client, topic
+        subjects = self._subjects.get(place)
+        if subjects is None:
+            subjects = client_of(exchange, topic=topic), Subject(topic=topic)
+            if len(self._subjects) < MAX_SUBJECTS:
+                self._subjects[place] = subjects
+        return subjects

@@ -92,12 +92,12 @@ class Occurrences:
             self.last_packet = packet
             if len(self.packets) < MAX_PACKETS:
                 self.packets.append(packet)
-        if at_ns == NO_TIME:
-            return
-        if self.first_ns == NO_TIME or at_ns < self.first_ns:
-            self.first_ns = at_ns
-        if self.last_ns == NO_TIME or at_ns > self.last_ns:
+        if at_ns > self.last_ns:  # NO_TIME is before all times
+            if self.last_ns == NO_TIME:
+                self.first_ns = at_ns
             self.last_ns = at_ns
+        elif NO_TIME < at_ns < self.first_ns:
+            self.first_ns = at_ns
 
     def average_time(self, decimals: int) -> str:
         """Format the time lost each time, in seconds: `6.5 s on average`; of one, its time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.rows import Row
 from kafkawire.records import Batch
 
 from .finding import Subject
@@ -13,11 +14,12 @@ from .finding import Subject
 class Produced(NamedTuple):
     """The batches of a partition in a Produce request.
 
-    subject: the client and the topic; topic: the topic alone. records, size: number of records and
-    bytes of all batches.
+    row: of the request. subject: the client and the topic; topic: the topic alone.
+    records, size: number of records and bytes of all batches.
     """
 
     exchange: Exchange
+    row: Row
     subject: Subject
     topic: Subject
     partition: int

@@ -7,7 +7,7 @@ is counted together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from kafkawire.capture.exchanges.exchanges import Exchange
@@ -108,6 +108,7 @@ class Subjects(Generic[T]):
     def __init__(self, create: Callable[[], T]) -> None:
         self._create = create
         self._states: dict[Subject, T] = {}
+        self._by_key: dict[Hashable, T] = {}
 
     def of(self, subject: Subject) -> T:
         """Return the state of a subject."""
@@ -116,6 +117,15 @@ class Subjects(Generic[T]):
             if len(self._states) >= MAX_SUBJECTS and subject != OTHERS:
                 return self.of(OTHERS)
             state = self._states[subject] = self._create()
+        return state
+
+    def of_key(self, key: Hashable, subject: Callable[[], Subject]) -> T:
+        """Return the state of a subject by a key, which is looked up faster."""
+        state = self._by_key.get(key)
+        if state is None:
+            state = self.of(subject())
+            if len(self._by_key) < MAX_SUBJECTS:
+                self._by_key[key] = state
         return state
 
     def __iter__(self) -> Iterator[tuple[Subject, T]]:

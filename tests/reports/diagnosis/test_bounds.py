@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.reports.diagnosis import Occurrences, Subject, Subjects
 from kafkawire.reports.diagnosis.finding import MAX_PACKETS, OTHERS
 from kafkawire.reports.diagnosis.rule import MAX_SUBJECTS
@@ -39,3 +42,24 @@ def test_few_packets_are_kept_of_many() -> None:
         seen.add_at(packet, packet, 10, 3)
     assert seen.packets == list(range(MAX_PACKETS))
     assert (seen.last_packet, seen.count, seen.bytes, seen.time_ns) == (999, 1000, 10_000, 3000)
+
+
+def test_keys_of_subjects_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys beyond the bound are looked up by their subjects, and have the same states."""
+    monkeypatch.setattr("kafkawire.reports.diagnosis.rule.MAX_SUBJECTS", 3)
+    subjects: Subjects[list[int]] = Subjects(list)
+    for at in [*range(9), *range(9)]:
+        subjects.of_key(at, partial(Subject, client=str(at // 2))).append(at)
+    states = dict(subjects)
+    assert {one.client: len(state) for one, state in states.items()} == {
+        "0": 4, "1": 4, "2": 4, OTHERS.client: 6
+    }  # fmt: skip
+    assert len(subjects._by_key) == 3
+
+
+@pytest.mark.parametrize("times", list(permutations((NO_TIME, 5, 7, 9))))
+def test_first_and_last_times_in_any_order(times: tuple[int, ...]) -> None:
+    seen = Occurrences()
+    for packet, at_ns in enumerate(times):
+        seen.add_at(packet, at_ns)
+    assert (seen.first_ns, seen.last_ns, seen.count) == (5, 9, 4)

@@ -62,7 +62,6 @@ class SlowBroker(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._brokers: Subjects[Latencies] = Subjects(Latencies)
-        self._by_api: dict[tuple[str, int | None], Latencies] = {}  # of some of the subjects
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Add the latency of an exchange."""
@@ -72,11 +71,10 @@ class SlowBroker(Rule):
         latency = since(response.request_time_ns, response.time_ns)
         if latency is None:
             return
-        broker = self._by_api.get((exchange.broker, response.api_key))
-        if broker is None:
-            broker = self._brokers.of(Subject(broker=exchange.broker, api=response.api_name))
-            if len(self._by_api) < MAX_SUBJECTS:
-                self._by_api[exchange.broker, response.api_key] = broker
+        broker = self._brokers.of_key(
+            (exchange.broker, response.api_key),
+            lambda: Subject(broker=exchange.broker, api=response.api_name),
+        )
         broker.latency.add(latency)
         broker.seen.add(response, time_ns=latency)
 
@@ -139,19 +137,21 @@ class LeaderElections(Rule):
         for topic in message.topics or ():
             key = names.topic(topic.name, TOPIC_ID.of(topic)).key
             for partition in topic.partitions:
-                leader = Leader(partition.leader_id, partition.leader_epoch)
+                broker_id, epoch = partition.leader_id, partition.leader_epoch
+                if broker_id < 0:
+                    continue
                 place = key, partition.partition_index
                 before = leaders.get(place)
-                if leader == before or leader.broker_id < 0:
-                    continue
                 if before is None:
                     if len(leaders) < MAX_SUBJECTS:
-                        leaders[place] = leader
-                elif leader.epoch < 0 or leader.epoch > before.epoch:  # else of an older broker
-                    leaders[place] = leader
-                    if leader.broker_id != before.broker_id:
-                        subject = Subject(broker_id=before.broker_id)
-                        self._brokers.of(subject).add(response)
+                        leaders[place] = Leader(broker_id, epoch)
+                elif epoch < 0 or epoch > before.epoch:  # else of an older broker
+                    leaders[place] = Leader(broker_id, epoch)
+                    if broker_id != before.broker_id:
+                        self._lost(before.broker_id).add(response)
+
+    def _lost(self, broker_id: int) -> Occurrences:
+        return self._brokers.of_key(broker_id, lambda: Subject(broker_id=broker_id))
 
     def findings(self) -> Iterator[Finding]:
         """Return the brokers that lost leaders."""

@@ -33,6 +33,14 @@ class Fetches:
         self.min_bytes = self.max_wait_ms = 0
 
 
+def _is_empty(body: Any) -> bool:
+    for topic in body.responses:
+        for partition in topic.partitions:
+            if partition.records:
+                return False
+    return True
+
+
 class TinyFetches(Rule):
     """Many Fetch responses with little in them."""
 
@@ -64,13 +72,13 @@ class TinyFetches(Rule):
             or message.replica_state.replica_id >= 0
         ):
             return
-        fetches = self._clients.of(client_of(exchange, broker=exchange.broker))
+        fetches = self._clients.of_key(
+            (request.client_id or exchange.client, exchange.broker),
+            lambda: client_of(exchange, broker=exchange.broker),
+        )
         fetches.seen.add(response, response.length + SIZE)
         fetches.min_bytes, fetches.max_wait_ms = message.min_bytes, message.max_wait_ms
-        body: Any = response.message
-        fetches.empty += not any(
-            partition.records for topic in body.responses for partition in topic.partitions
-        )
+        fetches.empty += _is_empty(response.message)
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients with many small responses."""

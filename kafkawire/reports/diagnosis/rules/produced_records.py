@@ -53,7 +53,7 @@ class HotPartitions(Rule):
                 return
             self._partitions += 1
         load.bytes[partition] += produced.size
-        load.seen.add(produced.exchange.main_row, produced.size)
+        load.seen.add(produced.row, produced.size)
 
     def findings(self) -> Iterator[Finding]:
         """Return the topics with a hot partition."""
@@ -102,7 +102,7 @@ class RecordClock(Rule):
 
     def produced(self, produced: Produced) -> None:
         """Compare the last timestamp of each batch with the time of its packet."""
-        row = produced.exchange.main_row
+        row = produced.row
         if row.time_ns == NO_TIME:
             return
         for batch in produced.batches:

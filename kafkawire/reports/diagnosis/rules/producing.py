@@ -49,7 +49,7 @@ class TinyBatches(Rule):
     def produced(self, produced: Produced) -> None:
         """Count the batches of a partition."""
         batches = self._clients.of(produced.subject)
-        batches.seen.add(produced.exchange.main_row, produced.size)
+        batches.seen.add(produced.row, produced.size)
         batches.batches += len(produced.batches)
         batches.records += produced.records
 
@@ -102,7 +102,7 @@ class AcksMixed(Rule):
         topic = produced.topic
         unsafe = self._unsafe.get(produced.acks)
         if unsafe is not None:
-            unsafe.of(produced.subject).add(produced.exchange.main_row, produced.size)
+            unsafe.of(produced.subject).add(produced.row, produced.size)
         elif topic not in self._safe and len(self._safe) < MAX_SUBJECTS:
             self._safe[topic] = None
 
@@ -167,7 +167,7 @@ class CompressionHabits(Rule):
     def produced(self, produced: Produced) -> None:
         """Count the codecs of a partition's batches."""
         topic = self._topics.of(produced.topic)
-        topic.seen.add(produced.exchange.main_row, produced.size)
+        topic.seen.add(produced.row, produced.size)
         topic.records += produced.records
         for batch in produced.batches:
             codec = codec_name(batch)
@@ -250,7 +250,7 @@ class ProduceRetries(Rule):
             )
             last = self._sequences.pop(key, None)
             if last is not None and batch.base_sequence <= last < batch.base_sequence + WRAPPED:
-                client.seen.add(produced.exchange.main_row, batch.size)
+                client.seen.add(produced.row, batch.size)
             else:
                 last = batch.last_sequence
             self._sequences[key] = last
