@@ -410,8 +410,6 @@ def changes_of_offsets(peer: Peer) -> None:
     described = {"groupIds": [GROUP], "includeAuthorizedOperations": False}
     peer.say("empty", "ShareGroupDescribe", 1, described)
     offsets(peer, "altered")
-    delivered(peer, "from there on")
-    peer.say("close", "ShareAcknowledge", 2, acknowledge(peer, -1))
     for what in ("delete", "delete again"):
         peer.say(what, delete, 0, {"groupId": GROUP, "topics": names})
     offsets(peer, "deleted")
