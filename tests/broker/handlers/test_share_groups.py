@@ -354,8 +354,7 @@ def test_the_state_is_there_after_a_restart_of_all(harness: Harness) -> None:
 
 
 def test_snapshots_and_updates_restore_the_same() -> None:
-    key = "share_coordinator_snapshot_update_records_per_snapshot"
-    harness = harness_of(**{key: "2"})
+    harness = harness_of(share_coordinator_snapshot_update_records_per_snapshot="2")
     consumer = Consumer(harness)
     consumer.join()
     produce(harness, 12)
