@@ -24,7 +24,7 @@ from ..usage import Usage
 from .group import ShareGroup
 from .members import ShareHeartbeat
 from .metadata import NO_SUBSCRIPTION, ShareGroupConfig
-from .persister import Persister
+from .persister import Done, Persister, for_each
 from .records import decode, encode
 
 E = ErrorCode
@@ -32,8 +32,6 @@ OF_BROKER: Final = "group.share."
 INTERVAL: Final = "assignment.interval.ms"
 OPEN: Final = -1
 """The start offset that is found when the partition is first read."""
-Done = Callable[[Mapping[TopicPartition, Any], float], None]
-"""Called with the result of each partition, and the time."""
 
 
 class ShareGroups:
@@ -168,7 +166,7 @@ class ShareGroups:
             done(results, now)
 
         epoch = group.epoch
-        self._each(
+        for_each(
             offsets,
             lambda each, then: self.persister.initialize(
                 group.group_id, each, epoch, offsets[each], then, now
@@ -195,41 +193,18 @@ class ShareGroups:
                 self._log(group, now)
             done(results, now)
 
-        self._each(
+        for_each(
             partitions,
             lambda each, then: self.persister.delete(group.group_id, each, then, now),
             finish,
             now,
         )
 
-    def _each(
-        self,
-        partitions: Iterable[TopicPartition],
-        send: Callable[[TopicPartition, Callable[[Any, float], None]], None],
-        done: Done,
-        now: float,
-    ) -> None:
-        """Send a request for each partition; `done` gets the results of all."""
-        wanted, results = list(partitions), dict[TopicPartition, Any]()
-        if not wanted:
-            done(results, now)
-
-        def collect(partition: TopicPartition) -> Callable[[Any, float], None]:
-            def one(result: Any, now: float) -> None:
-                results[partition] = result
-                if len(results) == len(wanted):
-                    done(results, now)
-
-            return one
-
-        for each in wanted:
-            send(each, collect(each))
-
     def summaries(
         self, group_id: str, partitions: Iterable[TopicPartition], done: Done, now: float
     ) -> None:
         """Read the start offsets of partitions."""
-        self._each(
+        for_each(
             partitions,
             lambda each, then: self.persister.summarize(group_id, each, then, now),
             done,
