@@ -33,7 +33,7 @@ TOPICS: Final = {
     TRANSACTION: TRANSACTIONS_TOPIC,
     SHARE: SHARE_STATE_TOPIC,
 }
-SHARE_KEY: Final = r".+:[A-Za-z0-9_-]{22}:\d{1,9}"
+SHARE_KEY: Final = r"(?s:.+):[A-Za-z0-9_-]{22}:\d{1,9}"
 """The key of a share partition: group:topic id:partition."""
 SHARE_FROM: Final = 6
 SEVERAL_FROM: Final = 4

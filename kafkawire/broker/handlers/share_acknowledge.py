@@ -30,7 +30,7 @@ def handle(
     broker: Broker,
     request: Request,
     body: ShareAcknowledgeRequest,
-    _connection: Connection,
+    connection: Connection,
     now: float,
 ) -> ShareAcknowledgeResponse | Outcome:
     """Acknowledge records; the session may end then."""
@@ -39,7 +39,7 @@ def handle(
     if not body.group_id or not body.member_id:
         return _refused(E.INVALID_REQUEST, "GroupId and MemberId can't be empty.")
     member, epoch = Member(body.group_id, body.member_id), body.share_session_epoch
-    session = broker.shares.sessions.find(member, epoch)
+    session = broker.shares.sessions.find(member, epoch, connection.id)
     if isinstance(session, ErrorCode):
         return _refused(session, session.name)
     ending = session

@@ -97,7 +97,7 @@ def _session(
             return E.INVALID_REQUEST
         session = shares.open(member, connection.id, now)
     else:
-        session = shares.sessions.find(member, epoch)
+        session = shares.sessions.find(member, epoch, connection.id)
     if isinstance(session, ErrorCode) or epoch == FINAL_EPOCH:
         return session
     error = shares.sessions.update(

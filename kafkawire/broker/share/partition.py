@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ...protocol import ErrorCode
-from ..share_coordinator.state import StateBatch
+from ..share_coordinator.state import StateBatch, combined
 from .acquiring import Acquired, Acquisition, Limits, LogBatch, Wanted
 from .config import ShareConfig
 from .in_flight import InFlight, Run
-from .states import TRIGGERS, AcknowledgeType, RecordState, Trigger
+from .states import TRIGGERS, AcknowledgeType, Trigger, stored_state
 
 E, T = ErrorCode, Trigger
 UNSTORED: Final = 0
@@ -75,9 +75,9 @@ class SharePartition:
         self.in_flight = InFlight(
             start,
             [
-                Run(each.first_offset, each.last_offset, RecordState(each.delivery_state),
+                Run(each.first_offset, each.last_offset, stored_state(each.delivery_state),
                     each.delivery_count)
-                for each in batches
+                for each in combined(batches, start)
             ],
         )  # fmt: skip
         self.in_flight.advance()

@@ -91,8 +91,11 @@ class ShareSessions:
         """Whether a session has not ended."""
         return self._sessions.get(session.member) is session
 
-    def find(self, member: Member, epoch: int) -> ShareSession | ErrorCode:
-        """Return a member's session for a request with an epoch, which is checked."""
+    def find(self, member: Member, epoch: int, connection: int) -> ShareSession | ErrorCode:
+        """Return a member's session for a request with an epoch, which is checked.
+
+        It is that of the connection of its last request.
+        """
         session = self._sessions.get(member)
         if session is None:
             return E.SHARE_SESSION_NOT_FOUND
@@ -100,7 +103,17 @@ class ShareSessions:
             if epoch == INITIAL_EPOCH or epoch != session.epoch:
                 return E.INVALID_SHARE_SESSION_EPOCH
             session.advance()
+        self._leave(session)
+        session.connection = connection
+        self._by_connection.setdefault(connection, set()).add(member)
         return session
+
+    def _leave(self, session: ShareSession) -> None:
+        """Forget that a session is one of its connection."""
+        members = self._by_connection[session.connection]
+        members.discard(session.member)
+        if not members:
+            del self._by_connection[session.connection]
 
     def update(
         self,
@@ -123,10 +136,7 @@ class ShareSessions:
         self._by_group[member.group_id] -= 1
         if not self._by_group[member.group_id]:
             del self._by_group[member.group_id]
-        members = self._by_connection[session.connection]
-        members.discard(member)
-        if not members:
-            del self._by_connection[session.connection]
+        self._leave(session)
         return session
 
     def of_connection(self, connection: int) -> list[Member]:

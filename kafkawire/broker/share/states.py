@@ -37,6 +37,11 @@ class RecordState(IntEnum):
         return self.name.title()
 
 
+def stored_state(number: int) -> RecordState:
+    """Return the state of a number that is stored; those of newer versions are not delivered."""
+    return STORED.get(number, RecordState.ARCHIVED)
+
+
 class Trigger(Enum):
     """What changes a state."""
 
@@ -51,6 +56,7 @@ class Trigger(Enum):
 
 S, T = RecordState, Trigger
 TERMINAL: Final = frozenset({S.ACKNOWLEDGED, S.ARCHIVED})
+STORED: Final = {state.value: state for state in (S.AVAILABLE, S.ACKNOWLEDGED, S.ARCHIVED)}
 
 LEGAL: Final[Mapping[tuple[RecordState, Trigger], RecordState]] = {
     (S.AVAILABLE, T.ACQUIRE): S.ACQUIRED,

@@ -147,6 +147,8 @@ class ShareCoordinator:
             return FENCED_STATE
         if len(state.batches) + len(data.state_batches) > STATE_BATCHES:
             return TOO_MANY
+        if any(each.first_offset < 0 for each in data.state_batches):
+            return Refusal(E.INVALID_REQUEST, "Offsets cannot be negative numbers.")
         update = StateUpdate(
             data.leader_epoch,
             data.start_offset,

@@ -12,6 +12,7 @@ from kafkawire.broker.groups.share_groups.assignor import simple
 from kafkawire.broker.topics import SHARE_STATE_TOPIC
 from kafkawire.configs import ResourceType
 from kafkawire.messages import share_acknowledge_request as acknowledging
+from kafkawire.messages import write_share_group_state_request as writing
 from kafkawire.messages.alter_share_group_offsets_request import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -39,6 +40,7 @@ from kafkawire.messages.share_group_describe_request import ShareGroupDescribeRe
 from kafkawire.messages.share_group_describe_response import ShareGroupDescribeResponse
 from kafkawire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafkawire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kafkawire.messages.write_share_group_state_response import WriteShareGroupStateResponse
 from kafkawire.records import BatchBuilder, end_txn_batch
 from tests.broker.harness import Harness
 from tests.broker.members import coordinator
@@ -428,6 +430,57 @@ def test_a_group_begins_where_its_offsets_are_set(harness: Harness) -> None:
 def test_share_groups_need_their_feature() -> None:
     harness = Harness(topics={"t": 1}, settings=SETTINGS, release="4.1")
     assert Consumer(harness).beat(0, "t").error_code == E.UNSUPPORTED_VERSION
+
+
+def test_a_session_is_that_of_its_last_connection(harness: Harness) -> None:
+    consumer = Consumer(harness)
+    consumer.join()
+    produce(harness, 2)
+    assert consumer.fetch() == [(0, 1, 1)]
+    former, consumer.client = consumer.client, harness.client(harness.leader_of("t"))
+    assert consumer.acknowledge(0, 0) is E.NONE
+    former.disconnect()
+    assert consumer.acknowledge(1, 1) is E.NONE
+    consumer.client.disconnect()
+    assert len(harness.broker().shares.sessions) == 0
+
+
+def test_a_request_of_a_client_that_disconnects_acquires_nothing(harness: Harness) -> None:
+    first, second = Consumer(harness), Consumer(harness, "b")
+    first.join()
+    assert first.fetch() == []
+    first.client.send(first.request(max_wait_ms=1_000_000), 2)
+    first.client.disconnect()
+    assert len(harness.broker().shares.fetches) == 0
+    produce(harness, 1)
+    assert second.fetch(max_wait_ms=5000) == [(0, 0, 1)]
+
+
+@pytest.mark.parametrize(("state", "start"), [(3, 0), (99, 0), (0, -1), (2, -1)])
+def test_states_that_others_have_written_do_no_harm(
+    harness: Harness, state: int, start: int
+) -> None:
+    produce(harness, 4)
+    consumer = Consumer(harness)
+    consumer.join()
+    topic = harness.topic("t")
+    assert topic is not None
+    batch = writing.StateBatch(
+        first_offset=1, last_offset=2, delivery_state=state, delivery_count=1
+    )
+    data = writing.PartitionData(
+        partition=0, state_epoch=9, leader_epoch=0, start_offset=start, state_batches=[batch]
+    )
+    body = writing.WriteShareGroupStateRequest(
+        group_id="g", topics=[writing.WriteStateData(topic_id=topic.topic_id, partitions=[data])]
+    )
+    written = harness.client().exchange(body, 1, WriteShareGroupStateResponse)
+    assert written.results[0].partitions[0].error_code == E.NONE
+    between = [] if state else [(1, 2, 2)]
+    assert consumer.fetch(max_wait_ms=5000) == [(0, 0, 1), *between, (3, 3, 1)]
+    batch.first_offset = -5
+    refused = harness.client().exchange(body, 1, WriteShareGroupStateResponse)
+    assert refused.results[0].partitions[0].error_code == E.INVALID_REQUEST
 
 
 @pytest.mark.parametrize(("members", "partitions"), [(1, 3), (3, 1), (2, 3), (7, 3), (4, 4)])

@@ -140,7 +140,11 @@ def test_features_are_kafkas(both: tuple[int, int], version: int) -> None:
             response = wire.exchange(request, version, ApiVersionsResponse)
         supported = {(e.name, e.min_version, e.max_version) for e in response.supported_features}
         finalized = {
-            (e.name, e.min_version_level, served_level(e.name, e.max_version_level))
+            (
+                e.name,
+                served_level(e.name, e.min_version_level),
+                served_level(e.name, e.max_version_level),
+            )
             for e in response.finalized_features
             if port != both[0] or e.name not in UNSERVED
         }
