@@ -115,6 +115,11 @@ class ShareWriteExpired:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareStatesDue:
+    """Deadline: the next check for records of `__share_group_state` that no state needs."""
+
+
+@dataclass(frozen=True, slots=True)
 class PersistDue:
     """Deadline: a request to a share coordinator is sent again."""
 
@@ -147,6 +152,7 @@ Deadline = (
     | OffsetsLoaded
     | CommitExpired
     | ShareWriteExpired
+    | ShareStatesDue
     | PersistDue
     | SharePartitionDue
     | ShareFetchExpired

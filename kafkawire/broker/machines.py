@@ -46,6 +46,9 @@ class Machines(Protocol):
     ) -> tuple[int, AppendResult | None]:
         """Append as the leader; return a token, and the result if it is known at once."""
 
+    def delete_before(self, topic: str, index: int, offset: int, now: float, /) -> None:
+        """Delete the records of a partition before an offset, as its leader."""
+
     def watch(self, key: TopicIdPartition, is_watched: bool, /) -> None:
         """Have the high watermark of a partition reported, as those of coordinators, or no more."""
 

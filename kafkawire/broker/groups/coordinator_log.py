@@ -61,6 +61,11 @@ class CoordinatorLog:
             return NEVER
         return replica.log.log_end_offset
 
+    def delete_before(self, index: int, offset: int, now: float) -> None:
+        """Delete the records of a partition before an offset, which is committed."""
+        if (replica := self._replica(index)) is not None and replica.log.log_start_offset < offset:
+            self._machines.delete_before(self.topic, index, offset, now)
+
     def committed(self, index: int) -> int:
         """Return the high watermark of a partition."""
         replica = self._replica(index)

@@ -37,6 +37,8 @@ from .state import UNINITIALIZED, ShareKey, ShareState, StateUpdate, state_batch
 
 E = ErrorCode
 UPDATES_PER_SNAPSHOT: Final = "share.coordinator.snapshot.update.records.per.snapshot"
+SNAPSHOT_MS: Final = 300_000
+"""How old the snapshot of a share partition may be, as Kafka's cold snapshots."""
 STATE_BATCHES: Final = 10_000
 """Maximum number of batches of a share partition; leaders have fewer records in flight."""
 
@@ -73,6 +75,8 @@ class ShareCoordinator:
         self._context = context
         self._updates: dict[ShareKey, int] = {}
         """Share partition -> number of updates since its snapshot."""
+        self._snapshots: dict[ShareKey, int] = {}
+        """Share partition -> the offset of its snapshot."""
 
     # -- requests
 
@@ -135,16 +139,12 @@ class ShareCoordinator:
     def _write(self, key: ShareKey, data: WriteData, now: float) -> Written | Refusal:
         """Change the state of a share partition."""
         state = self.states.get(key)
-        if data.state_epoch < 0:
-            return _negative("state")
-        if data.leader_epoch < 0:
-            return _negative("leader")
+        if data.state_epoch < 0 or data.leader_epoch < 0:
+            return _negative("state" if data.state_epoch < 0 else "leader")
         if state is None:
             return _uninitialized("Write")
-        if data.leader_epoch < state.leader_epoch:
-            return FENCED_LEADER
-        if data.state_epoch < state.state_epoch:
-            return FENCED_STATE
+        if data.leader_epoch < state.leader_epoch or data.state_epoch < state.state_epoch:
+            return FENCED_LEADER if data.leader_epoch < state.leader_epoch else FENCED_STATE
         if len(state.batches) + len(data.state_batches) > STATE_BATCHES:
             return TOO_MANY
         if any(each.first_offset < 0 for each in data.state_batches):
@@ -161,8 +161,8 @@ class ShareCoordinator:
     def _delete(self, key: ShareKey, _data: DeleteData, now: float) -> Deleted:
         """Delete the state of a share partition, if there is any."""
         if key in self.states:
-            self._append([encode_snapshot(key, None)], now)
-            self._replay(key, None)
+            offset = self._append(encode_snapshot(key, None), now)
+            self._replay(key, None, offset)
         return Deleted(partition=key.partition)
 
     def _summarize(self, key: ShareKey, _data: SummaryData, _now: float) -> Summary:
@@ -186,28 +186,31 @@ class ShareCoordinator:
             after = replace(state.updated(update), written=wall_ms)
             self._snapshot(key, replace(after, snapshot_epoch=state.snapshot_epoch + 1), now)
         else:
-            self._append([encode_update(key, state.snapshot_epoch, update)], now)
-            self._replay(key, update)
+            offset = self._append(encode_update(key, state.snapshot_epoch, update), now)
+            self._replay(key, update, offset)
 
     def _snapshot(self, key: ShareKey, state: ShareState, now: float) -> None:
-        self._append([encode_snapshot(key, state)], now)
-        self._replay(key, state)
+        offset = self._append(encode_snapshot(key, state), now)
+        self._replay(key, state, offset)
 
-    def _append(self, records: list[LogRecord], now: float) -> None:
+    def _append(self, record: LogRecord, now: float) -> int:
+        """Append a record; return its offset."""
         builder = BatchBuilder()
-        for key, value in records:
-            builder.append(key, value, self._context.wall_ms(now))
-        offset = self._log.append(self.index, builder, now)
-        self.pending = offset if self._log.committed(self.index) < offset else 0
+        builder.append(*record, self._context.wall_ms(now))
+        end = self._log.append(self.index, builder, now)
+        self.pending = end if self._log.committed(self.index) < end else 0
+        return end - 1
 
-    def _replay(self, key: ShareKey, change: ShareState | StateUpdate | None) -> None:
+    def _replay(self, key: ShareKey, change: ShareState | StateUpdate | None, offset: int) -> None:
         state = self.states.get(key)
         if change is None:
             self.states.pop(key, None)
             self._updates.pop(key, None)
+            self._snapshots.pop(key, None)
         elif isinstance(change, ShareState):
             self.states[key] = change
             self._updates[key] = 0
+            self._snapshots[key] = offset
         elif state is not None:
             self.states[key] = state.updated(change)
             self._updates[key] += 1
@@ -224,9 +227,21 @@ class ShareCoordinator:
                 value = None if read.value is None else read.value.message
                 found = None if value is None and record.value is not None else decode(key, value)
                 if found is not None:
-                    self._replay(*found)
+                    self._replay(*found, record.offset)
             end = batch.last_offset + 1
             self.pending = end if self._log.committed(self.index) < end else 0
+
+    def prune(self, now: float) -> None:
+        """Delete the records that no state needs; old snapshots are written anew before."""
+        wall_ms = self._context.wall_ms(now)
+        for key, state in list(self.states.items()):
+            if wall_ms - state.written >= SNAPSHOT_MS:
+                epoch = state.snapshot_epoch + 1
+                self._snapshot(key, replace(state, snapshot_epoch=epoch, written=wall_ms), now)
+        committed = self._log.committed(self.index)
+        needed = min(self._snapshots.values(), default=committed)
+        if needed <= committed:
+            self._log.delete_before(self.index, needed, now)
 
     def committed(self, offset: int) -> None:
         """Take note that the records before an offset are committed."""

@@ -17,7 +17,7 @@ from ...metadata import MetadataDelta, TopicIdPartition
 from ...primitives import Message, Structure
 from ...protocol import ErrorCode
 from ..context import Context
-from ..events import ShareWriteExpired
+from ..events import ShareStatesDue, ShareWriteExpired
 from ..groups.coordinator_log import CoordinatorLog
 from ..groups.coordinators import partition_for
 from ..machines import Machines
@@ -28,6 +28,8 @@ from .requests import failed, partitions_of, response_of
 from .state import ShareKey
 
 E = ErrorCode
+PRUNE_INTERVAL: Final = 300.0
+"""Seconds between two checks for records that no state needs, as in Kafka."""
 TIMEOUT: Final = "share.coordinator.write.timeout.ms"
 Then = Callable[[Any, float], None]
 """Called with the result of a share partition."""
@@ -167,6 +169,8 @@ class ShareCoordinators:
         elif loaded is None or loaded.epoch != replica.leader_epoch:
             self._unload(index, now)
             self._load(index, replica.leader_epoch)
+            if ShareStatesDue() not in self._context.deadlines:
+                self._context.deadlines.set(ShareStatesDue(), now + PRUNE_INTERVAL)
 
     def _load(self, index: int, epoch: int) -> None:
         coordinator = ShareCoordinator(index, epoch, self._log, self._context)
@@ -180,6 +184,12 @@ class ShareCoordinators:
         self._loaded.pop(index, None)
         for waiting in self._waiting.pop(index, ()):
             self._finish(waiting, E.NOT_COORDINATOR, now)
+
+    def prune(self, now: float) -> None:
+        """Delete the records that no state needs, and schedule the next check."""
+        for coordinator in list(self._loaded.values()):
+            coordinator.prune(now)
+        self._context.deadlines.set(ShareStatesDue(), now + PRUNE_INTERVAL)
 
     # -- the machines
 

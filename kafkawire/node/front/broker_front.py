@@ -25,6 +25,7 @@ from ...broker.events import (
     ReplyDue,
     ShareFetchExpired,
     SharePartitionDue,
+    ShareStatesDue,
     ShareWriteExpired,
 )
 from ...broker.fetch_sessions import Sessions
@@ -261,6 +262,9 @@ class BrokerFront:
     def _share_write_expired(self, due: ShareWriteExpired, now: float) -> None:
         self.share_coordinators.expire(due, now)
 
+    def _share_states_due(self, _due: ShareStatesDue, now: float) -> None:
+        self.share_coordinators.prune(now)
+
     def _persist_due(self, due: PersistDue, now: float) -> None:
         self._persister.due(due, now)
 
@@ -280,6 +284,7 @@ _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] 
     OffsetsDue: BrokerFront._offsets_due,
     CommitExpired: BrokerFront._commit_expired,
     OffsetsLoaded: BrokerFront._offsets_loaded,
+    ShareStatesDue: BrokerFront._share_states_due,
     ShareWriteExpired: BrokerFront._share_write_expired,
     PersistDue: BrokerFront._persist_due,
     SharePartitionDue: BrokerFront._share_partition_due,

@@ -15,6 +15,11 @@ from ...broker.forwarding import AnyPlan, Plan, Submitted
 from ...broker.request import DELAYED, Outcome, Request
 from ...errors import LocalProtocolError
 from ...messages import REGISTRY
+from ...messages.delete_records_request import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from ...metadata import TopicIdPartition
 from ...primitives import Message
 from ...protocol import ErrorCode
@@ -136,6 +141,18 @@ class NodeMachines:
         if self.node.stopped:  # it failed on this append
             result = AppendResult(ErrorCode.KAFKA_STORAGE_ERROR)
         return self._tokens, result
+
+    def delete_before(self, topic: str, index: int, offset: int, now: float) -> None:
+        """Delete the records of a partition before an offset, as its leader."""
+        partition = DeleteRecordsPartition(partition_index=index, offset=offset)
+        body = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[partition])])
+        self._tokens += 1
+        _, effects = self.node.call(
+            lambda replicas, token: replicas.deletions.delete_records(token, body, now),
+            self._tokens,
+            now,
+        )
+        self.effects.extend(effects)
 
     # -- requests of this node to others, besides those of the machines
 

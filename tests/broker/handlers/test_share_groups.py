@@ -371,6 +371,45 @@ def test_snapshots_and_updates_restore_the_same() -> None:
     assert acquired == [(0, 1, 1), (2, 2, 2), (4, 5, 2), (7, 8, 2), (10, 11, 2)]
 
 
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_records_of_states_are_deleted_that_are_not_needed(brokers: int) -> None:
+    harness = harness_of(brokers, share_coordinator_state_topic_num_partitions="1")
+    consumer = Consumer(harness)
+    consumer.join()
+    produce(harness, 6)
+    consumer.fetch(max_wait_ms=5000)
+    for at in range(5):
+        assert consumer.acknowledge(at, at, ACCEPT if at % 2 else RELEASE) is E.NONE
+    log = harness.replica(SHARE_STATE_TOPIC).log
+    end = log.log_end_offset
+    coordinators = harness.broker(harness.leader_of(SHARE_STATE_TOPIC)).share_coordinators
+    coordinators.prune(harness.now)
+    assert log.log_start_offset < end
+    for _ in range(2):  # the first one writes a snapshot
+        coordinators.prune(harness.now + 300.0)
+        harness.advance(1.0)
+    assert end <= log.log_start_offset < log.log_end_offset
+    restored = harness.restored()
+    restored.advance(1.0)
+    assert restored.replica(SHARE_STATE_TOPIC).log.log_start_offset >= end
+    assert offsets(restored) == [(0, 4)]
+
+
+def test_records_of_states_are_checked_every_five_minutes() -> None:
+    harness = harness_of(share_coordinator_snapshot_update_records_per_snapshot="1")
+    consumer = Consumer(harness)
+    consumer.join()
+    produce(harness, 4)
+    consumer.fetch()
+    starts = [harness.replica(SHARE_STATE_TOPIC, at).log for at in range(50)]
+    for at in range(4):
+        assert consumer.acknowledge(at, at) is E.NONE
+    harness.advance(295.0)
+    assert not any(each.log_start_offset for each in starts)
+    harness.advance(6.0)
+    assert any(each.log_start_offset for each in starts)
+
+
 def test_a_group_is_deleted_with_its_state(harness: Harness) -> None:
     consumer = Consumer(harness)
     consumer.join()
