@@ -14,9 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import secrets
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import length_hint
 from typing import Final, Self, TypeAlias, assert_never
@@ -25,16 +22,7 @@ from ..client.arguments import seconds, topic_names
 from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import TopicPartition
-from ..client.consumer.events import (
-    Close,
-    Closed,
-    Done,
-    Poll,
-    Raise,
-    StopPolling,
-    Unsubscribe,
-    Warn,
-)
+from ..client.consumer import events as calls
 from ..client.failures import AlreadyStarted, ClientClosed
 from ..client.share_consumer import (
     SHARE_CONSUMER_KEYS,
@@ -49,6 +37,7 @@ from ..client.share_consumer import (
 from ..client.share_consumer import ShareConsumer as ShareConsumerMachine
 from ..errors import InvalidValue, LocalProtocolError
 from .driver import Driver, DriverFailed
+from .member_id import new_member_id
 from .open_client import open_client
 from .pending_calls import PendingCalls
 from .scoped import Scoped
@@ -56,7 +45,6 @@ from .sockets.socket import CLOSE_TIMEOUT_S
 
 LOG: Final = logging.getLogger("kafkawire.share_consumer")
 NAME: Final = "the share consumer"
-UUID_BYTES: Final = 16
 POLL_INTERVAL_S: Final = 1.0
 """How long buffered records are returned before those returned so far are accepted."""
 
@@ -65,15 +53,6 @@ AcknowledgementCallback: TypeAlias = Callable[
 ]
 """Called with a partition, ranges of offsets with their types, and why they failed, if they did."""
 Results: TypeAlias = dict[TopicPartition, AcknowledgeFailed | None]
-
-
-def new_member_id() -> str:
-    """Return a random member id, as Kafka writes UUIDs: base64url, without a leading dash."""
-    while True:
-        member = uuid.UUID(bytes=secrets.token_bytes(UUID_BYTES), version=4)
-        text = urlsafe_b64encode(member.bytes).decode().rstrip("=")
-        if not text.startswith("-"):
-            return text
 
 
 class ShareConsumer(Scoped):
@@ -118,7 +97,7 @@ class ShareConsumer(Scoped):
             return
         try:
             if not self._closed:
-                driver.handle(Close(timeout_s))
+                driver.handle(calls.Close(timeout_s))
                 await self._wait_until(lambda: self._closed)
         finally:
             self._closed = True
@@ -145,7 +124,7 @@ class ShareConsumer(Scoped):
         self._unread = iter(())
         key = next(self._calls.keys)
         done = self._calls.expect(key)
-        driver.handle(Unsubscribe(key))
+        driver.handle(calls.Unsubscribe(key))
         await done
 
     def subscription(self) -> frozenset[str]:
@@ -179,7 +158,7 @@ class ShareConsumer(Scoped):
             raise LocalProtocolError("another poll of this share consumer is in progress")
         self._return_records()
         self._max_records = max_records
-        driver.handle(Poll(max_records))
+        driver.handle(calls.Poll(max_records))
         self._polling = True
         try:
             async with asyncio.timeout(timeout_s):
@@ -190,7 +169,7 @@ class ShareConsumer(Scoped):
         finally:
             self._polling = False
             if machine.polling:  # no records, and no error
-                driver.handle(StopPolling())
+                driver.handle(calls.StopPolling())
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -253,7 +232,7 @@ class ShareConsumer(Scoped):
         future: asyncio.Future[Results] = self._calls.expect(key)  # type: ignore[assignment]  # of Committed
         driver.handle(events.Commit(key, wait_s))
         if interrupted:  # another task's poll was about to return them
-            driver.handle(Poll(self._max_records))
+            driver.handle(calls.Poll(self._max_records))
         return future
 
     # -- events and effects
@@ -289,17 +268,17 @@ class ShareConsumer(Scoped):
         match effect:
             case events.Deliver(records=records):
                 self._unread = iter(records)
-            case Raise(error=error):
+            case calls.Raise(error=error):
                 self._error = error
-            case Warn(error=warning):
+            case calls.Warn(error=warning):
                 LOG.warning("%s", warning)
             case events.Acknowledged():
                 self._on_acknowledged(effect)
             case events.Committed(key=key, results=results):
                 self._calls.resolve(key, dict(results))
-            case Done(key=key):
+            case calls.Done(key=key):
                 self._calls.resolve(key, None)
-            case Closed():
+            case calls.Closed():
                 self._closed = True
                 self._calls.fail(ClientClosed(NAME))
             case DriverFailed(error=failure):

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from ...render.consumed_records import Write
 
 EARLIEST: Final = "earliest"
+NOT_SHARED: Final = [
+    "--group",
+    "--offset",
+    "--until",
+    "--partition",
+    "--exit-at-end",
+    "--isolation",
+]
+"""Options that say what to read."""
 ONLY_WITHOUT_SHARING: Final = (
     "not allowed together with --share: the group decides what its members read"
 )
@@ -169,16 +178,7 @@ def consume(  # noqa: PLR0913 - options of the verb
 
     names = list(dict.fromkeys(topics))
     if share is not None:
-        _check_shared(
-            {
-                "--group": group,
-                "--offset": start != EARLIEST,
-                "--until": until,
-                "--partition": partitions,
-                "--exit-at-end": to_end,
-                "--isolation": isolation,
-            }
-        )
+        _check_shared(group, start != EARLIEST, until, partitions, to_end, isolation)
         _consume_shared(names, share, cluster, most, writer(form, names, record_values(decoding)))
         return
     begin = parse_offset(start, "--offset")
@@ -224,9 +224,9 @@ async def _read(
         await Reader(consumer, write, Until(span.most, span.to_end, ends, timeout_s)).run()
 
 
-def _check_shared(options: Mapping[str, object]) -> None:
-    """Check that there are only options that fit to a share group."""
-    for option, value in options.items():
+def _check_shared(*values: object) -> None:
+    """Check that there are only options that fit to a share group. values: of NOT_SHARED."""
+    for option, value in zip(NOT_SHARED, values, strict=True):
         if value:
             raise typer.BadParameter(ONLY_WITHOUT_SHARING, param_hint=option)
 
