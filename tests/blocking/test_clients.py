@@ -141,6 +141,16 @@ def test_a_broker_without_share_groups_is_an_error() -> None:
                 consumer.poll(30)
             with pytest.raises(GroupFailed, match="SHARE_GROUP_HEARTBEAT"):
                 next(consumer)
+            wrong: Any = consumer
+            for call in (
+                lambda: wrong.acknowledge(("orders", 0, 0)),
+                lambda: wrong.subscribe("orders"),
+                lambda: wrong.poll("soon"),
+                lambda: wrong.poll(max_records=1.5),
+                lambda: wrong.commit(timeout_s="soon"),
+            ):
+                with pytest.raises(InvalidValue):
+                    call()
             assert consumer.commit() == consumer.commit_async().result(10) == {}
             consumer.unsubscribe()
             with pytest.raises(LocalProtocolError, match="subscribe"):

@@ -146,7 +146,7 @@ class LeaderTable:
         """Slow down for a broker that keeps responding without records and without waiting."""
         leader.early += 1
         extra = leader.early - EARLY_RESPONSES
-        leader.retry_at = now + self._backoff.after(extra, self._rng)
+        leader.retry_at = max(leader.retry_at, now + self._backoff.after(extra, self._rng))
 
     def hold(self, partition: SharePartition, now: float) -> int:
         """Do not fetch a partition for a while; return the number of failures in a row."""

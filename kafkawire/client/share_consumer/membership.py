@@ -229,7 +229,8 @@ class Membership:
             self._transition(S.STABLE)
         self.epoch = response.member_epoch
         self._failures = self._rejoins = 0
-        self._deadlines[HeartbeatDue] = now + max(response.heartbeat_interval_ms, 1) / 1000
+        interval_s = max(response.heartbeat_interval_ms / 1000, self._config.retry_backoff_s)
+        self._deadlines[HeartbeatDue] = now + interval_s
         effects: Effects = []
         if response.assignment is not None:
             effects.append(

@@ -163,13 +163,11 @@ class ShareConsumer:
         return self._begin_leaving(now)
 
     def _begin_leaving(self, now: float) -> Effects:
-        """Send acknowledgements and close the share sessions; `_leave` follows.
-
-        Records that are not acknowledged are released by the brokers.
-        """
+        """Send acknowledgements and close the share sessions; `_leave` follows."""
         self._subscribe_after = ()
         self._take_marked(now + self.config.request_timeout_s)
         self._records.clear()
+        self._errors.clear()
         self._leaders.closing = True
         return self._stop_polling(None, now)
 

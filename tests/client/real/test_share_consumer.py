@@ -289,6 +289,31 @@ def test_the_example_of_the_page_runs(kafka: Broker) -> None:
     subprocess.run([python(), "-W", "error", "-c", text], check=True, timeout=TIMEOUT_S)
 
 
+def test_a_group_with_java_s_share_consumer(kafka: Broker, topic: Topic) -> None:
+    name, group = topic(1), new_group(kafka, share_record_lock_duration_ms="60000")
+
+    async def scenario() -> None:
+        await produce(kafka, name, numbered(60))
+        async with consumer(
+            kafka, group, max_poll_records=20, share_acquire_mode="record_limit"
+        ) as each:
+            each.subscribe([name])
+            ours = {record.value for record in await read(each, 20)}
+            printed = await asyncio.to_thread(
+                kafka.installation.run,
+                "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+                *("--bootstrap-server", kafka.bootstrap, "--topic", name, "--group", group),
+                *("--max-messages", "40"),
+            )
+            theirs = {line.encode() for line in printed.splitlines() if line.isdigit()}
+            assert (len(ours), len(theirs)) == (20, 40)
+            assert ours | theirs == set(numbered(60))
+            await in_effect(each)
+        await nothing_is_left(kafka, group, name)
+
+    run(scenario())
+
+
 def test_the_command_line_accepts_what_it_has_written(kafka: Broker, topic: Topic) -> None:
     name, group = topic(1), new_group(kafka)
     asyncio.run(produce(kafka, name, numbered(3)))

@@ -78,6 +78,27 @@ def test_heartbeats_follow_the_interval_of_the_broker_and_repeat_nothing() -> No
     assert it.machine.assignment
 
 
+@pytest.mark.parametrize("interval_ms", [0, -5])
+def test_an_interval_of_nothing_does_not_keep_the_member_busy(interval_ms: int) -> None:
+    it = Scripted()
+    it.handle(events.Subscribe(("orders",)))
+    for _ in range(3):
+        request, _ = it.pop(HEARTBEAT, ShareGroupHeartbeatRequest)
+        it.respond(request, heartbeat(1, heartbeat_interval_ms=interval_ms))
+        assert not it.sent(HEARTBEAT)
+        it.pass_time(0.1)
+
+
+def test_unsubscribing_forgets_errors_that_were_not_raised() -> None:
+    it = Scripted()
+    it.handle(events.Subscribe(("orders",)))
+    refuse(it, E.GROUP_AUTHORIZATION_FAILED)
+    it.handle(Unsubscribe("done"))
+    it.join(0)
+    it.handle(Poll())
+    assert not it.kinds(Raise)
+
+
 def test_a_new_subscription_is_sent_at_once() -> None:
     it = Scripted()
     it.join(0)
