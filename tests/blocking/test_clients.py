@@ -142,15 +142,15 @@ def test_a_broker_without_share_groups_is_an_error() -> None:
             with pytest.raises(GroupFailed, match="SHARE_GROUP_HEARTBEAT"):
                 next(consumer)
             wrong: Any = consumer
-            for call in (
-                lambda: wrong.acknowledge(("orders", 0, 0)),
-                lambda: wrong.subscribe("orders"),
-                lambda: wrong.poll("soon"),
-                lambda: wrong.poll(max_records=1.5),
-                lambda: wrong.commit(timeout_s="soon"),
+            for call, value in (
+                (wrong.acknowledge, ("orders", 0, 0)),
+                (wrong.subscribe, "orders"),
+                (wrong.poll, "soon"),
             ):
                 with pytest.raises(InvalidValue):
-                    call()
+                    call(value)
+            with pytest.raises(InvalidValue):
+                wrong.commit(timeout_s="soon")
             assert consumer.commit() == consumer.commit_async().result(10) == {}
             consumer.unsubscribe()
             with pytest.raises(LocalProtocolError, match="subscribe"):

@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kafkawire.client.consumer import TopicPartition
-from kafkawire.client.consumer.events import Close, Poll
+from kafkawire.client.consumer.events import Close, Poll, Unsubscribe
 from kafkawire.client.requests import Reason, UpdateLeader
-from kafkawire.client.share_consumer import AcknowledgementMode, AcknowledgeType, events
+from kafkawire.client.share_consumer import (
+    AcknowledgementMode,
+    AcknowledgeType,
+    SharePartition,
+    events,
+)
 from kafkawire.client.share_consumer.acknowledgements import GAP
+from kafkawire.client.share_consumer.records import decode
 from kafkawire.errors import InvalidValue, LocalProtocolError, OutOfRange
 from kafkawire.messages.share_acknowledge_request import ShareAcknowledgeRequest
 from kafkawire.messages.share_acknowledge_response import (
@@ -18,15 +24,19 @@ from kafkawire.messages.share_acknowledge_response import (
     ShareAcknowledgeTopicResponse,
 )
 from kafkawire.messages.share_fetch_request import ShareFetchRequest
+from kafkawire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafkawire.protocol.error_code import ErrorCode
 
 from .scripted import (
     ACKNOWLEDGE,
     ACQUIRE,
+    HEARTBEAT,
     ORDERS_ID,
     Scripted,
     acquired,
+    batch,
     fetch_response,
+    heartbeat,
     partition,
 )
 
@@ -247,6 +257,39 @@ def test_a_response_without_an_outcome_is_a_failure() -> None:
     assert it.outcomes == [((0, 0, 1), E.INVALID_RECORD_STATE)]
 
 
+def test_a_response_to_acknowledgements_without_an_outcome_is_a_failure() -> None:
+    it = with_records(1)
+    acknowledge(it, 0)
+    it.handle(events.Commit("c", 10.0))
+    request, _ = it.pop(ACKNOWLEDGE, ShareAcknowledgeRequest)
+    it.respond(request, ShareAcknowledgeResponse())
+    assert it.result("c") == {"orders-0": E.INVALID_RECORD_STATE}
+
+
+def test_what_waits_longer_than_its_commit_is_not_sent() -> None:
+    it = with_records(2)
+    acknowledge(it, 0)
+    it.handle(events.Commit("first", 10.0))
+    acknowledge(it, 1)
+    it.handle(events.Commit("second", 1.0))
+    it.pass_time(1.1)
+    assert it.outcomes == [((1, 1, 1), E.REQUEST_TIMED_OUT)]
+    it.acknowledged()
+    assert not it.sent(ACKNOWLEDGE)
+    assert it.result("first") == {"orders-0": 0}
+
+
+def test_an_error_of_a_partition_is_not_hidden_by_a_later_success() -> None:
+    it = with_records(2)
+    acknowledge(it, 0)
+    it.handle(events.Commit("first", 10.0))
+    acknowledge(it, 1)
+    it.handle(events.Commit("second", 10.0))
+    it.acknowledged(E.INVALID_RECORD_STATE)
+    it.acknowledged()
+    assert it.result("second") == {"orders-0": E.INVALID_RECORD_STATE}
+
+
 def test_an_error_of_a_whole_response_fails_its_acknowledgements() -> None:
     it = with_records(1)
     acknowledge(it, 0)
@@ -262,6 +305,8 @@ def test_gaps_are_acknowledged_and_are_none_of_the_user_s_business() -> None:
     gaps = partition(0, 1)
     gaps.acquired_records = [acquired(0, 5)]
     it.poll(gaps)
+    it.handle(events.Commit("c", 10.0))
+    assert it.result("c") == {}
     assert ranges(it.acknowledged(E.INVALID_RECORD_STATE)) == [(2, 5, GAP)]
     assert it.outcomes == []
 
@@ -313,6 +358,7 @@ def test_a_record_whose_renewal_failed_is_lost() -> None:
         acknowledge(it, 0)
     it.poll()
     assert len(it.delivered) == 1
+    assert not it.machine._records._records
 
 
 def test_a_broker_that_cannot_renew_keeps_the_session() -> None:
@@ -340,6 +386,29 @@ def test_closing_sends_what_is_acknowledged_and_nothing_else() -> None:
     assert sorted(it.outcomes) == [((0, 0, 1), 0), ((1, 1, 4), E.SHARE_SESSION_NOT_FOUND)]
 
 
+def test_an_acknowledgement_that_fails_at_close_is_not_sent_again() -> None:
+    it = with_records(1)
+    acknowledge(it, 0)
+    it.handle(Close(30.0))
+    it.acknowledged(E.COORDINATOR_NOT_AVAILABLE)
+    assert it.outcomes == [((0, 0, 1), E.COORDINATOR_NOT_AVAILABLE)]
+    assert not it.sent(ACKNOWLEDGE)
+
+
+def test_what_comes_while_the_sessions_are_closed_is_not_delivered_later() -> None:
+    it = Scripted()
+    it.join(0)
+    it.poll()
+    it.handle(Unsubscribe("done"))
+    it.fetched(partition(0, 3))
+    it.acknowledged()
+    request, _ = it.pop(HEARTBEAT, ShareGroupHeartbeatRequest)
+    it.respond(request, heartbeat(-1, assignment=None))
+    it.join(0)
+    it.handle(Poll())
+    assert not it.delivered
+
+
 def test_closing_in_implicit_mode_accepts_nothing_more() -> None:
     it = with_records(3, AcknowledgementMode.IMPLICIT)
     it.handle(Close(30.0))
@@ -362,15 +431,10 @@ def test_closing_waits_for_the_request_in_flight() -> None:
 
 
 def test_a_record_that_is_acquired_again_replaces_the_earlier_delivery() -> None:
-    it = Scripted(AcknowledgementMode.IMPLICIT)
-    it.join(0)
-    it.handle(Poll(1))
-    it.fetched(partition(0, 1))
-    it.handle(events.ReturnRecords(it.delivered[:1]))
-    it.machine._records.drop_buffered(1)
-    it.poll(partition(0, 1, count=2))
-    assert [(each.offset, each.delivery_count) for each in it.delivered] == [
-        (0, 1),
-        (0, 2),
-        (1, 2),
-    ]
+    it = with_records(2)
+    it.handle(events.ReturnRecords(it.delivered))
+    again = decode(SharePartition(*FIRST, ORDERS_ID), batch(1, 1), [acquired(1, 1, count=2)])
+    it.machine._records.add(1, SharePartition(*FIRST, ORDERS_ID), again.items, None)
+    it.handle(Poll())
+    delivered = [(each.offset, each.delivery_count) for each in it.delivered]
+    assert delivered == [(0, 1), (1, 1), (0, 1), (1, 2)]

@@ -43,7 +43,8 @@ def response(request: SendRequest, rng: Random) -> Message:
 
 def use(it: Scripted, rng: Random) -> None:
     """Do what a user may do next."""
-    event: events.UserEvent = rng.choice([Poll(), StopPolling(), events.Commit(object(), 5.0)])
+    choices: list[events.UserEvent] = [Poll(), StopPolling(), events.Commit(object(), 5.0)]
+    event = rng.choice(choices)
     for record in it.delivered[-5:] if rng.random() < 0.7 else []:
         kind = rng.choice(list(AcknowledgeType))
         try:

@@ -239,8 +239,11 @@ def test_a_member_that_does_not_poll_leaves_until_the_next_poll() -> None:
     assert [each.member_epoch for each in requests if hasattr(each, "member_epoch")][-1] == -1
     assert it.machine.membership.state is MemberState.STALE
     assert not it.machine.assignment
+    (left,) = it.sent(HEARTBEAT)
     it.requests.clear()
     it.handle(Poll())
+    it.respond(left, heartbeat(-1, assignment=None))  # too late to matter
+    assert it.machine.membership.state.value == "Joining"
     assert beat(it).member_epoch == 0
 
 
