@@ -5,7 +5,6 @@ A closed output pipe or an interrupt closes the consumer in order; an interrupt 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
