@@ -95,6 +95,7 @@ SLOW: Final = (
     "client/net/test_tls.py",
     "client/producer/test_transaction_tables.py::test_a_coordinator_s_error_has_the_outcome_of_the_table",
     "client/test_client_meets_broker.py",
+    "client/test_client_meets_broker_in_consumer_groups.py",
     "client/test_client_meets_broker_in_groups.py",
     "client/test_client_meets_broker_producing.py",
     "client/test_exactly_once.py",
