@@ -189,9 +189,6 @@ class Consumer:
 
     # -- committing
 
-    def _commit(self, event: events.Commit, now: float) -> Effects:
-        return self._commits.commit(event, now)
-
     def _on_committed(self, event: committing.Committed, now: float) -> Effects:
         self._commits.on_committed(event)
         assert isinstance(event.commit.key, tuple)
@@ -259,9 +256,6 @@ class Consumer:
     def _on_group_refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
         self._errors.append(event.error)
         return []
-
-    def _on_listener_done(self, event: events.ListenerDone, now: float) -> Effects:
-        return self._assignment.on_listener_done(event, now)
 
     # -- closing
 
@@ -369,8 +363,10 @@ HANDLERS: Final[Mapping[type[ConsumerEvent], Handler]] = {
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
     events.ReturnRecords: C._return_records,
-    events.ListenerDone: C._on_listener_done,
-    events.Commit: C._commit,
+    events.ListenerDone: lambda consumer, event, now: consumer._assignment.on_listener_done(
+        event, now
+    ),
+    events.Commit: lambda consumer, event, now: consumer._commits.commit(event, now),
     events.GetCommitted: C._get_committed,
     events.GetOffsets: C._get_offsets,
     events.GetPosition: C._get_position,

@@ -18,22 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from ....messages.api_key import ApiKey
 from ....protocol.error_code import ErrorCode
-from ...cluster import ClusterView
-from ...network.backoff import Backoff, Rng
 from ...requests import (
-    Body,
-    Coordinator,
-    CoordinatorKind,
     ForgetCoordinator,
     NoResponse,
     RequestMetadataUpdate,
     ResponseReceived,
-    SendRequest,
 )
-from ..configuration import ConsumerConfig
-from ..failures import ConsumerError
 from ..group.member import REQUEST_KEY
 from ..group.member_states import (
     Busy,
@@ -42,7 +33,6 @@ from ..group.member_states import (
     JoinWanted,
     LeaveWanted,
     Left,
-    PartitionsLost,
     Polled,
     PollExpired,
     Prepare,
@@ -50,15 +40,11 @@ from ..group.member_states import (
     RetryDue,
 )
 from ..group.membership import JOINS_AT_ONCE, POLL_EXPIRED
-from ..group.requests import NO_GENERATION, Identity
-from ..partitions import TopicPartition
-from ..subscription import Subscription
-from .heartbeats import JOIN, MemberFields, heartbeat, leave, new_member_id
+from ..group.requests import Identity
+from .heartbeats import JOIN, heartbeat
+from .member import NO_PARTITIONS, ConsumerGroupMember, Effects
 from .member_states import (
-    LEGAL,
-    Deadline,
     HeartbeatResponded,
-    MemberEffect,
     MemberEpochChanged,
     MemberEvent,
     MemberState,
@@ -71,77 +57,16 @@ from .recovery import Recovery
 from .responses import read_response
 from .target import Resolved, Target
 
-Effects: TypeAlias = list[MemberEffect]
-Key: TypeAlias = tuple[str, int]
-
 S = MemberState
 
 SHORTEST_INTERVAL_S: Final = 0.01
 """The time between two heartbeats at least, whatever the coordinator says."""
-NO_PARTITIONS: Final[frozenset[TopicPartition]] = frozenset()
-NO_TARGET: Final = Target(frozenset())
 
 
-class ConsumerGroupMembership:
-    """The member of a group. subscription: what the user wants to read. owner: the consumer's name.
-
-    identity: the member epoch (as `generation_id`), member id and instance id; commits carry it.
-    joined_as: that of the last epoch, also if it is lost. rng: numbers in [0, 1).
-    """
-
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        view: ClusterView,
-        subscription: Subscription,
-        *,
-        owner: str,
-        rng: Rng,
-    ) -> None:
-        self.config = config
-        self.group_id = config.group_id or ""
-        self.coordinator = Coordinator(CoordinatorKind.GROUP, self.group_id)
-        self.state = S.UNJOINED
-        self.joined_as = Identity(group_instance_id=config.group_instance_id)
-        self.identity = self.joined_as._replace(member_id=new_member_id(rng))
-        self.reason = ""
-        self.polling = False
-        self.error: ConsumerError | None = None
-        self._view = view
-        self._subscription = subscription
-        self._owner = owner
-        self._rng = rng
-        self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
-        self._serial = 0
-        self._in_flight: tuple[Key, MemberFields] | None = None
-        self._leaving: Key | None = None
-        self._deadlines: dict[type[Deadline], float] = {}
-        self._failures = 0
-        self._id_from_coordinator = False
-        self._confirmed: MemberFields | None = None
-        self._target = NO_TARGET
-        self._topic_ids: dict[str, bytes] = {}
-        self._owned: frozenset[TopicPartition] | None = None  # None until the first assignment
-        self._reconciling = False
-        self._registered = False  # the coordinator may have this member
-        self._release_deadline: float | None = None
+class ConsumerGroupMembership(ConsumerGroupMember):
+    """The member of a group, and what it does about each event."""
 
     # -- the contract
-
-    @property
-    def in_group(self) -> bool:
-        """Whether this member has an epoch, as far as it knows."""
-        return self.identity.generation_id != NO_GENERATION
-
-    @property
-    def unjoined(self) -> bool:
-        """Whether the user is not in the group, and does not want to be."""
-        return self.state is S.UNJOINED
-
-    @property
-    def auto_commits(self) -> bool:
-        """Whether offsets are committed every auto.commit.interval.ms now."""
-        return self.in_group
 
     def handle(self, event: MemberEvent | ResponseReceived | NoResponse, now: float) -> Effects:
         """Handle a member event (`member_states`) or the response to a heartbeat."""
@@ -157,17 +82,6 @@ class ConsumerGroupMembership:
         joining = not self.in_group
         result = read_response(event, self.group_id, fields, self._view, joining=joining)
         return self.handle(result, now)
-
-    def next_deadline(self) -> float | None:
-        return min(self._deadlines.values(), default=None)
-
-    def advance(self, now: float) -> Effects:
-        effects: Effects = []
-        for due, at in sorted(self._deadlines.items(), key=lambda item: item[1]):
-            if at <= now and self._deadlines.get(due) == at:
-                del self._deadlines[due]
-                effects += self.handle(due(), now)
-        return effects
 
     def on_commit_error(self, _code: int, _sent_as: Identity, _now: float) -> Effects:
         """Do nothing: the next heartbeat says whether the member is still in the group."""
@@ -192,21 +106,6 @@ class ConsumerGroupMembership:
         self._poll_started(event, now)
         return self._prepare_to_join(event, now)
 
-    def _poll_started(self, _event: Polled, _now: float) -> Effects:
-        self.polling = True
-        self._deadlines.pop(PollExpired, None)
-        return []
-
-    def _poll_ended(self, _event: Busy, _now: float) -> Effects:
-        self.polling = False
-        return []
-
-    def _start_poll_timer(self, _event: Busy, now: float) -> Effects:
-        if self.polling:
-            self._deadlines[PollExpired] = now + self.config.max_poll_interval_s
-        self.polling = False
-        return []
-
     def _prepare_to_join(self, _event: MemberEvent, _now: float) -> Effects:
         """Start to join if the user is polling and no backoff is pending."""
         if not self.polling or RetryDue in self._deadlines:
@@ -221,17 +120,6 @@ class ConsumerGroupMembership:
         return self._send_heartbeat(now)
 
     # -- heartbeats
-
-    def _fields(self) -> MemberFields:
-        owned = self._owned or NO_PARTITIONS
-        return MemberFields(
-            round(self.config.max_poll_interval_s * 1000),
-            self.config.client_rack or None,
-            sorted(self._subscription.topics),
-            self._subscription.broker_pattern,
-            self.config.group_remote_assignor,
-            frozenset((self._topic_ids[each.topic], each.partition) for each in owned),
-        )
 
     def _send_heartbeat(self, _now: float) -> Effects:
         """Send a heartbeat, unless one is in flight, whose response is followed by the changes."""
@@ -250,17 +138,6 @@ class ConsumerGroupMembership:
         request = self._request(body)
         self._in_flight = (REQUEST_KEY, self._serial), fields
         return [request]
-
-    def _request(self, body: Body) -> SendRequest:
-        self._serial += 1
-        return SendRequest(
-            self._owner,
-            (REQUEST_KEY, self._serial),
-            self.coordinator,
-            ApiKey.CONSUMER_GROUP_HEARTBEAT,
-            body,
-            self.config.request_timeout_s,
-        )
 
     def _send_changes(self, now: float) -> Effects:
         """Send what the coordinator does not have yet, unless a retry or a response is due."""
@@ -292,13 +169,6 @@ class ConsumerGroupMembership:
         return effects + self._update(now)
 
     # -- the assignment
-
-    def _resolve(self) -> Resolved:
-        resolved = self._target.resolve(self._view)
-        used = resolved.topic_ids.keys() | {each.topic for each in self._owned or ()}
-        known = {**self._topic_ids, **resolved.topic_ids}
-        self._topic_ids = {name: topic_id for name, topic_id in known.items() if name in used}
-        return resolved
 
     def _update(self, now: float) -> Effects:
         """Go on to what follows from the target, the metadata, and what is owned and confirmed."""
@@ -405,36 +275,6 @@ class ConsumerGroupMembership:
         if self.state is not S.UNJOINED:
             self._transition(S.UNJOINED)
         return effects if self._leaving is not None else [*effects, Left()]
-
-    def _leave_request(self) -> Effects:
-        body = leave(self.group_id, self.identity, id_from_coordinator=self._id_from_coordinator)
-        request = self._request(body)
-        self._leaving = REQUEST_KEY, self._serial
-        return [request]
-
-    # -- state
-
-    def _lose(self, reason: str) -> Effects:
-        """Forget the assignment and the epoch; the partitions are lost."""
-        return [*self._reset(), PartitionsLost(reason)]
-
-    def _reset(self) -> Effects:
-        was_in_group = self.in_group
-        self.identity = self.identity._replace(generation_id=NO_GENERATION)
-        self._in_flight = self._confirmed = self._owned = None
-        self._target, self._topic_ids = NO_TARGET, {}
-        self._reconciling = False
-        self._deadlines.pop(HeartbeatDue, None)
-        self._deadlines.pop(PollExpired, None)
-        return [MemberEpochChanged(Identity())] if was_in_group else []
-
-    def _enter(self, state: MemberState) -> None:
-        if state is not self.state:
-            self._transition(state)
-
-    def _transition(self, state: MemberState) -> None:
-        assert state in LEGAL[self.state], f"from {self.state.value} to {state.value}"
-        self.state = state
 
     # -- ignored events
 

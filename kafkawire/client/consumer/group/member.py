@@ -19,7 +19,8 @@ from ...requests import (
 )
 from ..configuration import ConsumerConfig
 from . import requests as group_requests
-from .member_states import LEGAL, Deadline, HeartbeatDue, MemberEffect, MemberState, SessionExpired
+from .member_states import LEGAL, HeartbeatDue, MemberEffect, MemberState, SessionExpired
+from .polling import PolledMember
 from .requests import NO_GENERATION, Identity
 
 Effects: TypeAlias = list[MemberEffect]
@@ -28,7 +29,7 @@ REQUEST_KEY: Final = "membership"
 """The first part of the keys of the membership's requests."""
 
 
-class GroupMember:
+class GroupMember(PolledMember):
     """The data of a membership.
 
     owner: the consumer's name in the client. identity: the current member id, generation and
@@ -36,7 +37,7 @@ class GroupMember:
     """
 
     def __init__(self, config: ConsumerConfig, *, owner: str) -> None:
-        self.config = config
+        super().__init__(config)
         self.group_id = config.group_id or ""
         self.coordinator = Coordinator(CoordinatorKind.GROUP, self.group_id)
         self.state = MemberState.UNJOINED
@@ -46,7 +47,6 @@ class GroupMember:
         self._serial = 0
         # the keys of requests whose responses still count
         self._current: dict[ApiKey, tuple[str, int]] = {}
-        self._deadlines: dict[type[Deadline], float] = {}
 
     @property
     def in_group(self) -> bool:
@@ -66,9 +66,6 @@ class GroupMember:
     def on_metadata_changed(self, _now: float) -> Effects:
         """Do nothing: the topics of an assignment have names."""
         return []
-
-    def next_deadline(self) -> float | None:
-        return min(self._deadlines.values(), default=None)
 
     def _is_current(self, event: ResponseReceived | NoResponse) -> bool:
         """Whether the response is to the current request of its kind; ends that request."""
@@ -93,10 +90,6 @@ class GroupMember:
     def _reset_member_id(self) -> None:
         self._reset_generation()
         self.identity = self.identity._replace(member_id="")
-
-    def _clear_deadlines(self, *deadlines: type[Deadline]) -> None:
-        for each in deadlines:
-            self._deadlines.pop(each, None)
 
     def _request(self, api: ApiKey, body: Body, timeout_s: float) -> SendRequest:
         self._serial += 1

@@ -81,7 +81,6 @@ class Membership(GroupMember):
     def __init__(self, config: ConsumerConfig, *, owner: str, rng: Rng) -> None:
         super().__init__(config, owner=owner)
         self.reason = ""
-        self.polling = False
         self.error: ConsumerError | None = None
         self._rng = rng
         self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
@@ -102,14 +101,6 @@ class Membership(GroupMember):
                 return [Left()]
             return self.handle(read_response(event, self._assignors), now)
         return HANDLERS[type(event)][self.state](self, event, now)
-
-    def advance(self, now: float) -> Effects:
-        effects: Effects = []
-        for due, at in sorted(self._deadlines.items(), key=lambda item: item[1]):
-            if at <= now and self._deadlines.get(due) == at:
-                del self._deadlines[due]
-                effects += self.handle(due(), now)
-        return effects
 
     def on_commit_error(self, code: int, sent_as: Identity, now: float) -> Effects:
         """Handle the error of a commit, if it concerns the membership and the current identity."""
@@ -139,21 +130,6 @@ class Membership(GroupMember):
     def _on_poll(self, event: Polled, now: float) -> Effects:
         self._poll_started(event, now)
         return self._prepare_to_join(event, now)
-
-    def _poll_started(self, _event: Polled, _now: float) -> Effects:
-        self.polling = True
-        self._deadlines.pop(PollExpired, None)
-        return []
-
-    def _poll_ended(self, _event: Busy, _now: float) -> Effects:
-        self.polling = False
-        return []
-
-    def _start_poll_timer(self, _event: Busy, now: float) -> Effects:
-        if self.polling:
-            self._deadlines[PollExpired] = now + self.config.max_poll_interval_s
-        self.polling = False
-        return []
 
     def _prepare_to_join(self, _event: MemberEvent, _now: float) -> Effects:
         """Start to join if the user is polling and no backoff is pending."""
