@@ -7,28 +7,27 @@ the files that it names, and written after all others (`write.output_directory`)
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from .. import __version__
 from ..capture.tables import TABLES
 from ..capture.tables.decoded_values import schema
 from ..display import plural
 from ..values.record_values import RecordValues
 from .decode.columns import needed
 from .decode.scratch import Scratch, chosen
+from .describing import Written, describe
 from .errors import NoCaptures
 from .options import Options, unknown
 from .passes import decode_passes
 from .plan.facts import AllFacts
 from .plan.planning import Plan, input_warnings, make_plan, require_files
-from .plan.verdicts import PROBLEMS, REFUSED, FileStatus, code
+from .plan.verdicts import PROBLEMS
 from .progress import reported
 from .reading import Decoded
 from .session import check_spark
@@ -36,7 +35,7 @@ from .splitting import inputs
 from .splitting.stores import Store, is_uri, located
 from .values import RECORDS, DecodedValues, looked_up, require_records
 from .write.finishing import Finish
-from .write.manifest import InputEntries, manifest_pieces
+from .write.manifest import manifest_pieces
 from .write.output_directory import SCRATCH, OutputDirectory, OutputFile
 from .write.output_lock import locked, this_process
 from .write.shared_directory import SpilledTable
@@ -49,19 +48,6 @@ write.
 """
 
 Log = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A table that was written."""
-
-    table: str
-    files: Sequence[OutputFile]
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(file.rows for file in self.files)
 
 
 def run(
@@ -227,81 +213,6 @@ def writers(size: int, cores: int) -> int:
     """Return the number of tasks that write the rows of `size` bytes of inputs."""
     files = -(-size // FILE_BYTES)
     return max(1, files, min(cores, size // MIN_FILE_BYTES))
-
-
-def describe(
-    plan: Plan,
-    options: Options,
-    written: Iterable[Written],
-    facts: AllFacts | None,
-    values: RecordValues | None = None,
-) -> dict[str, Any]:
-    """Return the manifest."""
-    made: dict[str, Any] = {
-        "kafkawire": __version__,
-        "inputs": InputEntries(plan),
-        "sets": len(set(plan.sets)),
-        "splits": len(plan.parts),
-        "tables": {one.table: {"rows": one.rows} for one in written},
-        "files": [file.as_json() for one in written for file in one.files],
-        "options": _options_json(options, values),
-    }
-    if facts is not None:
-        made["payload"] = account(facts.sums)
-        made["messages"] = facts.sums["messages"]
-        made["connections"] = facts.sums["connections"]
-    return made
-
-
-def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:
-    """Return the exit code of a run, as `kafkawire decode` does.
-
-    It is 2 if an input was refused; with strict 1 if there are rows of `problems`.
-    """
-    refused = any(FileStatus(each["status"]) in REFUSED for each in manifest["inputs"])
-    return code(refused=refused, findings=strict and manifest["tables"][PROBLEMS]["rows"] > 0)
-
-
-def account(sums: Mapping[str, int]) -> dict[str, int]:
-    """Account for the captured payload bytes.
-
-    `missing` counts bytes that were never captured, and `unaccounted` is 0.
-    """
-    by_kind = {
-        name: sums.get(f"{kind}_bytes", 0)
-        for name, kind in (
-            ("messages", "message"),
-            ("cut_messages", "truncated"),
-            ("unparsed", "unparsed"),
-            ("tls", "tls"),
-            ("proxy", "proxy"),
-            ("other_protocols", "other_protocol"),
-            ("discarded", "discarded"),
-            ("conflicting", "conflict"),
-            ("repeated", "repeated"),
-        )
-    }
-    captured = sums.get("captured_bytes", 0)
-    missing = sums.get("gap_bytes", 0)
-    accounted = captured - sum(by_kind.values())
-    return {"captured": captured, **by_kind, "missing": missing, "unaccounted": accounted}
-
-
-def _options_json(options: Options, values: RecordValues | None) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "ports": list(options.ports),
-        "brokers": list(options.brokers),
-        "apis": sorted(options.apis),
-        "topics": sorted(options.topics),
-        "where": options.where,
-        "startTs": options.start_ns,
-        "endTs": options.end_ns,
-        "sets": options.sets.value,
-        "redact": options.redact,
-        "values": values and values.values and values.values.format.value,
-        "keys": values and values.keys and values.keys.format.value,
-    }
-    return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
 def locate(output: str, options: Options) -> OutputDirectory:

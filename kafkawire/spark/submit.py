@@ -35,9 +35,10 @@ def arguments() -> argparse.ArgumentParser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
+    from kafkawire.spark.describing import exit_code
     from kafkawire.spark.errors import SparkError, one_line_errors
     from kafkawire.spark.interrupts import interruptible
-    from kafkawire.spark.job import check_request, exit_code, known_tables, run
+    from kafkawire.spark.job import check_request, known_tables, run
     from kafkawire.spark.options import parse
 
     arguments_given = arguments().parse_args(given)

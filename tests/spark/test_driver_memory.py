@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from benchmarks.spark.small_captures import make
-from kafkawire.spark.job import describe
+from kafkawire.spark.describing import describe
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.planning import Plan, make_plan
 from kafkawire.spark.write.manifest import manifest_pieces

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from kafkawire.spark import job, read, submit
+from kafkawire.spark.describing import exit_code
 from kafkawire.spark.options import parse
 from kafkawire.spark.plan.verdicts import REFUSED, FileStatus
 from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
@@ -132,7 +133,7 @@ def test_the_job_has_the_verdicts_of_decode(
         assert not beside
         assert str(path) in made.stderr
         return
-    assert job.exit_code(manifest(output), strict=False) == plain.exit_code
+    assert exit_code(manifest(output), strict=False) == plain.exit_code
     entries = {entry["name"]: entry for entry in manifest(output)["inputs"]}
     mine = [each for name, each in entries.items() if Path(name).is_relative_to(path)]
     entry = next(each for each in mine if each["status"] == case.status.value)

@@ -178,6 +178,7 @@ def _job(
 ) -> int:
     """Check the request, start Spark and write the tables; return the exit code."""
     from kafkawire.spark import job
+    from kafkawire.spark.describing import exit_code
     from kafkawire.spark.interrupts import interruptible
     from kafkawire.spark.options import parse
 
@@ -189,7 +190,7 @@ def _job(
     manifest = interruptible(
         session, lambda: job.run(session, given, output, names, options, _log, values)
     )
-    return job.exit_code(manifest, strict=strict)
+    return exit_code(manifest, strict=strict)
 
 
 def _watch(
