@@ -223,3 +223,44 @@ def test_a_response_without_the_group_is_an_error_not_a_group_without_offsets() 
     assert fetched.found == {}
     assert isinstance(fetched.error, LookupFailed)
     assert fetched.error.code == E.UNKNOWN_SERVER_ERROR
+
+
+def before_a_revocation(committer: Committer) -> None:
+    """Start the commit that comes before a revocation, as a member of a consumer group."""
+    committer.committing.on_member_epoch(ME)
+    event = CommitOffsets(1, {WHERE: OffsetAndMetadata(1)}, ME, CommitKind.SYNC, 60.0, True)
+    committer._collect(committer.committing.handle(event, committer.now))
+
+
+def epoch_of(request: SendRequest) -> int:
+    message = request.body.build(9)
+    assert isinstance(message, OffsetCommitRequest)
+    return message.generation_id_or_member_epoch
+
+
+def test_a_commit_before_a_revocation_follows_the_member_epoch() -> None:
+    committer = Committer()
+    before_a_revocation(committer)
+    committer.respond(E.STALE_MEMBER_EPOCH)
+    committer.committing.on_member_epoch(LATER)
+    committer.pass_time(0.2)
+    assert epoch_of(committer.requests[0]) == LATER.generation_id
+    committer.respond()
+    assert committer.results == [(1, 0)]
+
+
+@pytest.mark.parametrize("in_flight", [True, False])
+def test_a_commit_does_not_follow_a_member_that_was_removed_and_joined_again(
+    in_flight: bool,
+) -> None:
+    """Its partitions may be assigned to others, whose offsets it would set back."""
+    committer = Committer()
+    before_a_revocation(committer)
+    if not in_flight:
+        committer.respond(E.STALE_MEMBER_EPOCH)
+    committer.committing.on_member_epoch(Identity())
+    committer.committing.on_member_epoch(LATER)
+    committer.pass_time(0.2)
+    assert epoch_of(committer.requests[0]) == ME.generation_id
+    committer.respond(E.STALE_MEMBER_EPOCH)
+    assert committer.results == [(1, E.STALE_MEMBER_EPOCH)]

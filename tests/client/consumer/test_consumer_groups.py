@@ -17,10 +17,19 @@ from kafkawire.client.consumer import (
     events,
 )
 from kafkawire.client.consumer.consumer_group.member_states import MemberState
+from kafkawire.client.consumer.coordinator.rebalancing import (
+    Acknowledge,
+    AddPartitions,
+    CommitConsumed,
+    NotifyListener,
+    RemovePartitions,
+    reconciling,
+)
 from kafkawire.client.consumer.offsets.committing import CommitKind
 from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from kafkawire.messages.create_partitions_response import CreatePartitionsResponse
+from kafkawire.messages.offset_fetch_request import OffsetFetchRequest
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.administering import create_partitions
 from tests.client.simulation import Simulation
@@ -341,9 +350,33 @@ def test_committed_offsets_are_fetched_as_a_member() -> None:
     one = subscribed(it, "one")
     write(it, 5)
     stale = ErrorCode.STALE_MEMBER_EPOCH
+    fetches: list[OffsetFetchRequest] = []
+    it.on_report = lambda report: (
+        fetches.append(report.request.body)
+        if isinstance(report.request.body, OffsetFetchRequest)
+        else None
+    )
     it.trouble(Fault("OffsetFetch", nth=1, action=Action.ERROR, error=stale))
     it.run(lambda: len(one.read) == 5)
     assert not one.errors
+    assert fetches
+    for each in fetches:
+        assert each.groups[0].member_id == one.machine.membership.identity.member_id
+        assert each.groups[0].member_epoch > 0
+
+
+def test_what_is_revoked_is_reported_before_anything_is_added() -> None:
+    steps = reconciling((ORDERS[0],), (ORDERS[1],))
+    assert [type(each) for each in steps] == [
+        CommitConsumed,
+        NotifyListener,
+        RemovePartitions,
+        Acknowledge,
+        AddPartitions,
+        NotifyListener,
+        Acknowledge,
+    ]
+    assert [each.complete for each in steps if isinstance(each, Acknowledge)] == [False, True]
 
 
 @pytest.mark.parametrize("release", ["3.6", "3.9"])

@@ -56,7 +56,7 @@ LEGAL: Final[Mapping[MemberState, frozenset[MemberState]]] = {
     S.UNJOINED:      frozenset({S.REJOIN_NEEDED}),
     S.REJOIN_NEEDED: frozenset({S.PREPARING, S.UNJOINED}),
     S.PREPARING:     frozenset({S.JOINING, S.UNJOINED}),
-    S.JOINING:       _OUT | {S.RECONCILING, S.STABLE},
+    S.JOINING:       _OUT | {S.RECONCILING},
     S.RECONCILING:   _OUT | {S.ACKNOWLEDGING, S.STABLE},
     S.ACKNOWLEDGING: _OUT | {S.RECONCILING, S.STABLE},
     S.STABLE:        _OUT | {S.RECONCILING, S.ACKNOWLEDGING},

@@ -42,7 +42,7 @@ from ..group.member_states import (
 from ..group.membership import JOINS_AT_ONCE, POLL_EXPIRED
 from ..group.requests import Identity
 from .heartbeats import JOIN, heartbeat
-from .member import NO_PARTITIONS, ConsumerGroupMember, Effects
+from .member import ConsumerGroupMember, Effects
 from .member_states import (
     HeartbeatResponded,
     MemberEpochChanged,
@@ -164,8 +164,6 @@ class ConsumerGroupMembership(ConsumerGroupMember):
             effects.append(MemberEpochChanged(identity))
         if response.assignment is not None:
             self._target = Target.of(response.assignment)
-        elif self.state is S.JOINING:
-            self._owned = NO_PARTITIONS  # nothing is assigned yet
         return effects + self._update(now)
 
     # -- the assignment

@@ -178,8 +178,6 @@ class Assignment:
 
     def _acknowledge(self, step: Step, now: float) -> tuple[bool, Effects]:
         assert isinstance(step, rebalancing.Acknowledge)
-        if self._applying is None:  # lost meanwhile
-            return False, []
         reconciled = consumer_group.Reconciled(self._owned, step.complete)
         return False, self._components.membership.handle(reconciled, now)
 
