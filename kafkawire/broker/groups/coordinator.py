@@ -24,10 +24,10 @@ from .classic_groups.group import Group
 from .classic_groups.states import Kind
 from .consumer_groups.coordinator import ConsumerGroups
 from .consumer_groups.group import ConsumerGroup
+from .consumer_groups.migration import downgrade
 from .coordinator_log import CoordinatorLog
 from .deferred import DeferredResponses
 from .loading import load
-from .migration import downgrade
 from .offsets import Committed, LogRecord, TopicPartition
 from .pending_offsets import PendingOffsets
 from .requests import Effect, GroupRequest, Response, Store

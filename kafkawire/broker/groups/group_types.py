@@ -23,8 +23,8 @@ from .consumer_groups.checks import (
 )
 from .consumer_groups.group import HeartbeatResult
 from .consumer_groups.members import JOIN, HeartbeatRequest
+from .consumer_groups.migration import upgraded
 from .coordinator import Coordinator
-from .migration import upgraded
 from .requests import GroupRequest, Join, Joined
 from .share_groups.group import ShareGroup
 from .share_groups.members import ShareHeartbeat

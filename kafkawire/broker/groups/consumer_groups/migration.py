@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...messages.consumer_protocol_assignment import ConsumerProtocolAssignment
-from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from ...protocol import ErrorCode
-from ...protocol.versioned import try_versioned
-from .classic_groups import joining
-from .classic_groups.group import Group
-from .classic_groups.member import Member
-from .classic_groups.states import GroupState
-from .consumer_groups import changes
-from .consumer_groups.checks import Refusal
-from .consumer_groups.classic_protocol import CONSUMER, encoded, partitions_of, version_of
-from .consumer_groups.group import ConsumerGroup
-from .consumer_groups.members import (
+from ....messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from ....messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from ....protocol import ErrorCode
+from ....protocol.versioned import try_versioned
+from ..classic_groups import joining
+from ..classic_groups.group import Group
+from ..classic_groups.member import Member
+from ..classic_groups.states import GroupState
+from ..requests import Effect, Protocols
+from . import changes
+from .checks import Refusal
+from .classic_protocol import CONSUMER, encoded, partitions_of, version_of
+from .group import ConsumerGroup
+from .members import (
     NOTHING,
     ClassicMember,
     Current,
@@ -28,9 +29,8 @@ from .consumer_groups.members import (
     Partitions,
     Subscription,
 )
-from .consumer_groups.metadata import GroupConfig
-from .consumer_groups.topics import Topics, metadata_hash
-from .requests import Effect, Protocols
+from .metadata import GroupConfig
+from .topics import Topics, metadata_hash
 
 E = ErrorCode
 MALFORMED: Final = "the embedded consumer protocol is malformed"
