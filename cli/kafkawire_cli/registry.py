@@ -87,10 +87,10 @@ VERBS: Final = {
         Task.CAPTURES,
     ),
     "transactions": Verb(
-        "captures.transactions",
+        "clusters.transactions",
         "transactions",
         "Show transactions: partitions, aborts, hanging ones.",
-        Task.CAPTURES,
+        Task.BOTH,
     ),
     "sql": Verb("captures.sql", "sql", "Query captures in SQL.", Task.CAPTURES),
     "report": Verb(

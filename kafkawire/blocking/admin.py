@@ -7,7 +7,7 @@ from .client import BlockingClient, waiting
 
 
 class Admin(BlockingClient[asynchronous.Admin]):
-    """Looks up and changes topics, configurations and groups; see `kafkawire.net.admin.Admin`."""
+    """Looks up and changes topics, groups, transactions ...; see `kafkawire.net.admin.Admin`."""
 
     kind = asynchronous.Admin
 
@@ -32,3 +32,8 @@ class Admin(BlockingClient[asynchronous.Admin]):
     group_offsets = waiting(asynchronous.Admin.group_offsets)
     alter_group_offsets = waiting(asynchronous.Admin.alter_group_offsets)
     delete_group_offsets = waiting(asynchronous.Admin.delete_group_offsets)
+    list_transactions = waiting(asynchronous.Admin.list_transactions)
+    describe_transaction = waiting(asynchronous.Admin.describe_transaction)
+    describe_producers = waiting(asynchronous.Admin.describe_producers)
+    find_hanging_transactions = waiting(asynchronous.Admin.find_hanging_transactions)
+    abort_hanging_transaction = waiting(asynchronous.Admin.abort_hanging_transaction)

@@ -35,12 +35,14 @@ from kafkawire_cli.verbs.captures import (
     capture_topics as topics,
 )
 from kafkawire_cli.verbs.captures import (
+    capture_transactions as transactions,
+)
+from kafkawire_cli.verbs.captures import (
     clients,
     diagnose,
     latency,
     readiness,
     summary,
-    transactions,
 )
 from tests.capture.written import BROKER, Scenario, response
 

@@ -50,7 +50,8 @@ class ClusterOptions(NamedTuple):
             CLUSTER,
             "-b",
             metavar="HOST[:PORT],...",
-            help=f"Bootstrap servers of a cluster [default: {DEFAULT}; topics and groups: none].",
+            help=f"Bootstrap servers of a cluster [default: {DEFAULT}; topics, groups, "
+            "transactions: none].",
             show_default=False,
             rich_help_panel=Panel.CLUSTER,
         ),

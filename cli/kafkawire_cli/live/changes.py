@@ -21,7 +21,7 @@ from ..input.panels import Panel
 YES: Final = "--yes"
 DRY_RUN: Final = "--dry-run"
 CONFIRMED: Final = ("y", "yes")
-PAST: Final = {"create": "created", "alter": "altered", "delete": "deleted"}
+PAST: Final = {"create": "created", "alter": "altered", "delete": "deleted", "abort": "aborted"}
 
 
 class ChangeOptions(NamedTuple):
@@ -29,7 +29,9 @@ class ChangeOptions(NamedTuple):
 
     yes: Annotated[
         bool,
-        typer.Option(YES, "-y", help="Delete without confirmation.", rich_help_panel=Panel.CHANGES),
+        typer.Option(
+            YES, "-y", help="Delete, or abort, without confirmation.", rich_help_panel=Panel.CHANGES
+        ),
     ] = False
     dry_run: Annotated[
         bool,
@@ -44,27 +46,30 @@ class ChangeOptions(NamedTuple):
         A deletion that nobody can confirm is a usage error.
         """
         if self.yes and deleting is None:
-            raise typer.BadParameter("only allowed with an option that deletes", param_hint=YES)
+            raise typer.BadParameter(
+                "only allowed with an option that deletes or aborts", param_hint=YES
+            )
         if self.dry_run and not changing:
             raise typer.BadParameter("there is nothing to change", param_hint=DRY_RUN)
         if self.yes and self.dry_run:
             raise typer.BadParameter("not allowed together", param_hint=f"{YES}, {DRY_RUN}")
+        past = PAST["abort" if deleting is not None and "abort" in deleting else "delete"]
         needs_terminal = deleting is not None and not self.yes and not self.dry_run
         if needs_terminal and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise typer.BadParameter(
-                f"no terminal to confirm it: add {YES}, or {DRY_RUN} to see what would be deleted",
+                f"no terminal to confirm it: add {YES}, or {DRY_RUN} to see what would be {past}",
                 param_hint=deleting,
             )
 
-    def confirm(self, what: list[str]) -> None:
-        """Ask whether to delete; exit code 1 unless the answer is yes."""
+    def confirm(self, what: list[str], action: str = "delete") -> None:
+        """Ask whether to delete, or to abort; exit code 1 unless the answer is yes."""
         if self.yes or self.dry_run:
             return
         lines = "".join(f"  {printable(each)}\n" for each in what)
-        sys.stderr.write(f"This deletes\n{lines}Continue? [y/N]: ")
+        sys.stderr.write(f"This {action}s\n{lines}Continue? [y/N]: ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in CONFIRMED:
-            typer.echo("nothing deleted", err=True)
+            typer.echo(f"nothing {PAST[action]}", err=True)
             raise typer.Exit(1)
 
 
@@ -72,7 +77,7 @@ NO_CHANGE_OPTIONS: Final = ChangeOptions()
 
 
 class Change(NamedTuple):
-    """A change of a topic or a group. action: create, alter or delete.
+    """A change of a topic, a group or a transaction. action: create, alter, delete or abort.
 
     partitions: their number, where it is known or changes. configs: those that are set; None for
     the default. offset_of: the partition whose committed offset is deleted, not the group.

@@ -142,7 +142,7 @@ def _line(record: Record, width: int, values: RecordValues | None) -> str:
     headers = " ".join(
         f"{printable(contents.header_name(key))}={_text(value)}" for key, value in record.headers
     )
-    prefix = f"{partition:{width}} {record.offset:>8} {_time(record.timestamp):24}"
+    prefix = f"{partition:{width}} {record.offset:>8} {timestamp_text(record.timestamp):24}"
     key = "-" if record.key is None else _text(record.key)
     value = _text(record.value)
     if values is not None and record.value is not None and values.values is not None:
@@ -153,7 +153,8 @@ def _line(record: Record, width: int, values: RecordValues | None) -> str:
     return f"{printable(prefix)}  {key}  {value}  {headers}".rstrip() + "\n"
 
 
-def _time(timestamp: int) -> str:
+def timestamp_text(timestamp: int) -> str:
+    """Format milliseconds since 1970 as ISO 8601; as a number if they are out of range."""
     try:
         when = datetime.fromtimestamp(timestamp / MILLISECONDS, UTC)
     except (ValueError, OverflowError, OSError):  # producers may send any number

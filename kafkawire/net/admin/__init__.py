@@ -16,13 +16,17 @@ from .values import (
     Feature,
     GroupInfo,
     GroupListing,
+    HangingTransaction,
     LogDirInfo,
     MemberInfo,
     Offset,
     PartitionInfo,
+    ProducerInfo,
     QuorumInfo,
     QuorumReplica,
     TopicInfo,
+    TransactionInfo,
+    TransactionListing,
 )
 
 __all__ = [
@@ -39,11 +43,15 @@ __all__ = [
     "Feature",
     "GroupInfo",
     "GroupListing",
+    "HangingTransaction",
     "LogDirInfo",
     "MemberInfo",
     "Offset",
     "PartitionInfo",
+    "ProducerInfo",
     "QuorumInfo",
     "QuorumReplica",
     "TopicInfo",
+    "TransactionInfo",
+    "TransactionListing",
 ]

@@ -1,10 +1,12 @@
-"""The admin client: its calls, whose requests are in `topics`, `configs` and `groups`.
+"""The admin client: its calls, whose requests are in `topics`, `configs`, `groups` ...
 
 Law: each call is one request to the broker that is responsible.
 
     async with Admin({"bootstrap.servers": "localhost:9092"}) as admin:
         await admin.create_topic("orders", partitions=3)
 """
+
+# over 300 lines: one class, a method for each call
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ from ...client.arguments import (
 from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_config, seconds
 from ...client.failures import ClientClosed
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
+from ...messages.list_transactions_request import ListTransactionsRequest
 from ..scoped import Scoped
-from . import cluster, configs, groups, topics
+from . import cluster, configs, groups, topics, transactions
 from .calls import CallRunner, check, only
 from .values import (
     BrokerVersions,
@@ -37,10 +40,14 @@ from .values import (
     ConfigEntry,
     GroupInfo,
     GroupListing,
+    HangingTransaction,
     LogDirInfo,
     Offset,
+    ProducerInfo,
     QuorumInfo,
     TopicInfo,
+    TransactionInfo,
+    TransactionListing,
 )
 
 ADMIN_KEYS: Final[Mapping[str, Key]] = {
@@ -218,8 +225,7 @@ class Admin(Scoped):
 
     async def list_groups(self) -> list[GroupListing]:
         """List the groups of all brokers, sorted by id."""
-        brokers = (await self.describe_cluster()).brokers
-        return await groups.list_groups(self._calls, [broker.broker_id for broker in brokers])
+        return await groups.list_groups(self._calls, await self._brokers())
 
     async def describe_group(self, group_id: str) -> GroupInfo:
         """Describe a group (of the classic protocol)."""
@@ -249,3 +255,63 @@ class Admin(Scoped):
         """Delete committed offsets of partitions that a group is not subscribed to."""
         checked = list(topic_partitions(partitions))
         await groups.delete_offsets(self._calls, text(group_id, "group_id"), checked)
+
+    # Transactions.
+
+    async def list_transactions(
+        self,
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        longer_than_ms: int = -1,
+        pattern: str | None = None,
+    ) -> list[TransactionListing]:
+        """List the transactional ids of all coordinators, sorted by id.
+
+        states: only those in such states, e.g. Ongoing. longer_than_ms: only those whose
+        transaction began so long ago, from brokers of 3.8 on. pattern: only ids that match a
+        regular expression as a whole, in RE2's syntax, from brokers of 4.1 on.
+        """
+        request = ListTransactionsRequest(
+            state_filters=[text(each, "states") for each in states],
+            producer_id_filters=[whole(each, "producer_ids", 0, INT64) for each in producer_ids],
+            duration_filter=whole(longer_than_ms, "longer_than_ms", -1, INT64),
+            transactional_id_pattern=None if pattern is None else text(pattern, "pattern"),
+        )
+        return await transactions.list_transactions(self._calls, await self._brokers(), request)
+
+    async def describe_transaction(self, transactional_id: str) -> TransactionInfo:
+        """Describe the last transaction of a transactional id."""
+        name = text(transactional_id, "transactional_id")
+        return await transactions.describe_transaction(self._calls, name)
+
+    async def describe_producers(self, topic: str, partition: int) -> tuple[ProducerInfo, ...]:
+        """Describe the idempotent and transactional producers of a partition, by id."""
+        where = topic_partition((topic, partition))
+        return await transactions.describe_producers(self._calls, where)
+
+    async def find_hanging_transactions(
+        self, topics: Iterable[str] | None = None, *, before_ms: int
+    ) -> list[HangingTransaction]:
+        """Find transactions that no coordinator will end, whose last record is older than a time.
+
+        topics: None is all, internal ones too. before_ms: since 1970, in the time of the records;
+        at least `transaction.max.timeout.ms` ago, as younger ones may just begin.
+        """
+        limit = whole(before_ms, "before_ms", 0, INT64)
+        described = await self.describe_topics(topics)
+        leaders = [
+            (each.leader, (topic.name, each.partition))
+            for topic in described.values()
+            for each in topic.partitions
+            if each.leader >= 0
+        ]
+        candidates = await transactions.open_transactions(self._calls, leaders, limit)
+        return await transactions.hanging(self._calls, await self._brokers(), candidates)
+
+    async def abort_hanging_transaction(self, hanging: HangingTransaction) -> None:
+        """Abort a transaction in one partition: consumers with read_committed go on."""
+        await transactions.abort(self._calls, hanging)
+
+    async def _brokers(self) -> list[int]:
+        return [each.broker_id for each in (await self.describe_cluster()).brokers]

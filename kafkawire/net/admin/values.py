@@ -171,3 +171,53 @@ class Offset(NamedTuple):
     offset: int
     timestamp: int
     leader_epoch: int
+
+
+class TransactionListing(NamedTuple):
+    """A transactional id, as its coordinator lists it. state: e.g. Ongoing."""
+
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+class TransactionInfo(NamedTuple):
+    """The last transaction of a transactional id. start_ms: since 1970, -1 if none is open.
+
+    partitions: those to which its markers will be written, (topic, partition).
+    """
+
+    transactional_id: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_ms: int
+    partitions: tuple[tuple[str, int], ...]
+
+
+class ProducerInfo(NamedTuple):
+    """A producer of a partition, as the leader knows it. last_timestamp: in milliseconds, or -1.
+
+    coordinator_epoch: of its last marker, -1 for none. start_offset: of its open transaction, -1
+    for none.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    start_offset: int
+
+
+class HangingTransaction(NamedTuple):
+    """An open transaction in a partition that no coordinator will end; fields of `ProducerInfo`."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    start_offset: int
+    last_timestamp: int

@@ -1,4 +1,4 @@
-"""`kafkawire transactions`: the transactions in captures, and what became of them."""
+"""`kafkawire transactions` of captures: each transactional id, and its transactions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,7 @@ if TYPE_CHECKING:
 
 
 def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
-    """Show transactions: partitions, aborts, hanging ones.
-
-    \b
-    kafkawire transactions trace*.pcap
-    kafkawire transactions trace.pcap -f json | jq '.transactional_ids[]'
-
-    Each transactional id has its producers, counts of committed and aborted transactions, and their
-    duration. Hanging transactions have no end in the capture. Of each id, the last 100 committed
-    transactions are listed, and the last 100 others.
-    """
+    """Show the transactions in captures, and what became of them."""
     bound = options.limit()
     with reading("transactions", given, options) as captures:
         from kafkawire.reports.transactions import Transactions
