@@ -9,8 +9,8 @@ stay. A share group stays one until it is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, TypeVar
 
 from ...protocol import ErrorCode
 from ..releases import before
@@ -33,6 +33,35 @@ E = ErrorCode
 COMMITS_SINCE_FROM: Final = "4.3"
 """From this release on, a commit may have an earlier epoch of its member (KIP-1251)."""
 TopicIdPartition = tuple[bytes, int]
+
+
+class DescribedGroup(Protocol):
+    """A group in a response that describes groups."""
+
+    error_code: int
+    authorized_operations: int
+
+
+D = TypeVar("D", bound=DescribedGroup)
+
+
+def described(
+    group_ids: Iterable[str],
+    coordinator: Callable[[str], Coordinator | ErrorCode],
+    describe: Callable[[str, Coordinator | ErrorCode], D],
+    operations: int | None,
+) -> tuple[list[D], list[Coordinator]]:
+    """Describe each group, duplicates once; return also the coordinators that are here.
+
+    coordinator: of a group, or why it is not here. operations: those that a client may carry out,
+    None to leave them out.
+    """
+    coordinators = {each: coordinator(each) for each in dict.fromkeys(group_ids)}
+    groups = [describe(*each) for each in coordinators.items()]
+    for group in groups:
+        if operations is not None and not group.error_code:
+            group.authorized_operations = operations
+    return groups, [each for each in coordinators.values() if not isinstance(each, ErrorCode)]
 
 
 def consumer_heartbeat(

@@ -22,6 +22,8 @@ from ..broker import Broker
 from ..groups.consumer_groups.group import NEW, ConsumerGroup
 from ..groups.consumer_groups.members import NOTHING, Partitions
 from ..groups.consumer_groups.records import by_topic
+from ..groups.coordinator import Coordinator
+from ..groups.group_types import described
 from ..network.connection import Connection
 from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS
@@ -41,18 +43,18 @@ def handle(
     now: float,
 ) -> ConsumerGroupDescribeResponse | Outcome:
     """Describe each group, duplicates once."""
-    requested = dict.fromkeys(body.group_ids)
-    groups = [_described(broker, group_id, request.version) for group_id in requested]
-    if body.include_authorized_operations:
-        for each in groups:
-            if not each.error_code:
-                each.authorized_operations = GROUP_OPERATIONS
-    used = [found for found in map(broker.coordinator, requested) if not isinstance(found, E)]
+    groups, used = described(
+        body.group_ids,
+        broker.coordinator,
+        lambda group_id, coordinator: _described(broker, coordinator, group_id, request.version),
+        GROUP_OPERATIONS if body.include_authorized_operations else None,
+    )
     return broker.groups.settle(request, ConsumerGroupDescribeResponse(groups=groups), used, now)
 
 
-def _described(broker: Broker, group_id: str, version: int) -> DescribedGroup:
-    coordinator = broker.coordinator(group_id)
+def _described(
+    broker: Broker, coordinator: Coordinator | ErrorCode, group_id: str, version: int
+) -> DescribedGroup:
     if isinstance(coordinator, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=coordinator)
     group = coordinator.consumer_groups.get(group_id)

@@ -23,6 +23,8 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.classic_groups.group import Group
 from ..groups.classic_groups.states import GroupState
+from ..groups.coordinator import Coordinator
+from ..groups.group_types import described
 from ..network.connection import Connection
 from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS
@@ -40,18 +42,16 @@ def handle(
     now: float,
 ) -> DescribeGroupsResponse | Outcome:
     """Describe each group, duplicates once; an unknown group is Dead."""
-    requested = dict.fromkeys(body.groups)
-    groups = [_described(broker, group_id, request.version) for group_id in requested]
-    if body.include_authorized_operations:
-        for each in groups:
-            if not each.error_code:
-                each.authorized_operations = GROUP_OPERATIONS
-    used = [found for found in map(broker.coordinator, requested) if not isinstance(found, E)]
+    groups, used = described(
+        body.groups,
+        broker.coordinator,
+        lambda group_id, coordinator: _described(coordinator, group_id, request.version),
+        GROUP_OPERATIONS if body.include_authorized_operations else None,
+    )
     return broker.groups.settle(request, DescribeGroupsResponse(groups=groups), used, now)
 
 
-def _described(broker: Broker, group_id: str, version: int) -> DescribedGroup:
-    coordinator = broker.coordinator(group_id)
+def _described(coordinator: Coordinator | ErrorCode, group_id: str, version: int) -> DescribedGroup:
     if isinstance(coordinator, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=coordinator)
     group = coordinator.groups.get(group_id)
