@@ -11,10 +11,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafkawire.client.failures import BrokerError, ClientClosed
-from kafkawire.net.admin import EARLIEST, LATEST, Admin, CommittedOffset
+from kafkawire.net.admin import EARLIEST, LATEST, Admin, CommittedOffset, HangingTransaction
 from kafkawire.net.producer import Producer
 from kafkawire.protocol.error_code import ErrorCode
+from tests.net.server.transactional import TOPIC, Actor, prepared
 from tests.real.broker import CLUSTER_ID, NODE_ID, Broker
+from tests.real.wire import Wire
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 Topic = Callable[..., str]
@@ -172,3 +174,43 @@ def test_a_client_that_is_closed_says_so(kafka: Broker) -> None:
             await waiting
 
     asyncio.run(work())
+
+
+def test_transactions_are_described_and_one_is_aborted_in_a_partition(kafka: Broker) -> None:
+    """As a hanging one would be: Kafka itself leaves none behind."""
+    with Wire(kafka.port) as wire:
+        prepared(wire, "admin-transactions")
+        actor = Actor(wire, "admin-transactions")
+        actor.init()
+        actor.add(1)
+        actor.send(1)
+
+    async def work(admin: Admin) -> None:
+        listed = await admin.list_transactions(states=["Ongoing"], pattern="admin-t.*")
+        assert (actor.name, actor.producer_id, "Ongoing") in listed
+        described = await admin.describe_transaction(actor.name)
+        assert (described.state, described.partitions) == ("Ongoing", ((TOPIC, 1),))
+        assert await admin.find_hanging_transactions([TOPIC], before_ms=1 << 60) == []
+        mine = [
+            each
+            for each in await admin.describe_producers(TOPIC, 1)
+            if each.producer_id == actor.producer_id
+        ]
+        [producer] = mine
+        assert producer.start_offset >= 0
+        transaction = HangingTransaction(
+            TOPIC,
+            1,
+            producer.producer_id,
+            producer.producer_epoch,
+            producer.coordinator_epoch,
+            producer.start_offset,
+            producer.last_timestamp,
+        )
+        await admin.abort_hanging_transaction(transaction)
+        after = {each.producer_id: each for each in await admin.describe_producers(TOPIC, 1)}
+        assert after[actor.producer_id].start_offset == -1
+        with pytest.raises(BrokerError, match="TRANSACTIONAL_ID_NOT_FOUND: transactional id none"):
+            await admin.describe_transaction("none")
+
+    run(kafka, work)
