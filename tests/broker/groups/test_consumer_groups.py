@@ -87,6 +87,13 @@ TAKEN = P("t-3")
             id="has revoked",
         ),
         pytest.param(
+            Current(5, 5, M.UNREVOKED_PARTITIONS, P("t-0", "t-4"), P("t-1")),
+            Target(7, P("t-0")),
+            P("t-0", "t-4"),
+            Current(5, 5, M.UNREVOKED_PARTITIONS, P("t-0"), P("t-4")),
+            id="has revoked, and has to revoke more",
+        ),
+        pytest.param(
             Current(5, 4, M.STABLE, P("t-0")),
             Target(6, P("t-0", "t-2", "t-3")),
             None,

@@ -35,13 +35,13 @@ def reconciled(
         case S.STABLE:
             if current.epoch == target.epoch:
                 return current
-            return _next(current, current.epoch, target, owned, is_free)
+            return _next(current, target, owned, is_free)
         case S.UNREVOKED_PARTITIONS:
             if _owns(owned, current.pending_revocation):
                 return current
-            return _next(current, current.epoch + 1, target, owned, is_free)
+            return _next(current, target, owned, is_free)
         case S.UNRELEASED_PARTITIONS:
-            return _next(current, current.epoch, target, owned, is_free)
+            return _next(current, target, owned, is_free)
 
 
 def _owns(owned: Partitions | None, revoked: Partitions) -> bool:
@@ -50,7 +50,6 @@ def _owns(owned: Partitions | None, revoked: Partitions) -> bool:
 
 def _next(
     current: Current,
-    epoch: int,
     target: Target,
     owned: Partitions | None,
     is_free: Callable[[TopicPartition], bool],
@@ -59,7 +58,7 @@ def _next(
     revoked = current.assigned - target.partitions
     since = {each: current.since.get(each, current.epoch) for each in current.assigned}
     if revoked and _owns(owned, revoked):
-        return Current(epoch, current.epoch, S.UNREVOKED_PARTITIONS, kept, revoked, since)
+        return Current(current.epoch, current.epoch, S.UNREVOKED_PARTITIONS, kept, revoked, since)
     added = target.partitions - kept
     released = frozenset(filter(is_free, added))
     state = S.STABLE if released == added else S.UNRELEASED_PARTITIONS
