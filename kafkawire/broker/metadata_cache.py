@@ -168,6 +168,10 @@ class MetadataCache:
         """Return the values set for a group."""
         return self.image.config(ResourceType.GROUP, group_id)
 
+    def configured(self, type: int) -> list[str]:
+        """Return the names of the resources of a type for which values are set."""
+        return [each.name for each in self.image.configs if each.type == type and each.name]
+
     @property
     def offset(self) -> int:
         return self.image.offset

@@ -306,6 +306,10 @@ def group_configs() -> Iterator[Step]:
         yield f"group config: {what}", "IncrementalAlterConfigs", 1, changed
     yield "group configs", "DescribeConfigs", 4, described(key, kind=32, name=CONSUMERS)
     yield "group configs unset", "DescribeConfigs", 4, described(key, kind=32, name="absent")
+    yield "config resources", "ListConfigResources", 0, {}
+    for types in ([], [2], [4], [8], [16], [32], [32, 2, 32], [0], [99], [32, 99]):
+        requested: Fields = {"resourceTypes": types}
+        yield f"config resources of types {types}", "ListConfigResources", 1, requested
 
 
 def consumer_groups() -> Iterator[Step]:
@@ -405,7 +409,7 @@ ALIKE: Final = {
     "batchIndexErrorMessage": "",
 }
 """Fields specific to one broker, and free texts."""
-NAMES: Final = {"groupId", "configSource", "memberEpoch"}
+NAMES: Final = {"groupId", "configSource", "memberEpoch", "resourceName"}
 """Lists without a defined order."""
 MEMBER: Final = re.compile(r"(kafkawire-tests)-[0-9a-f-]{32,36}")
 
