@@ -57,7 +57,7 @@ class Run:
     @property
     def is_acquired(self) -> bool:
         """Whether a member has them."""
-        return self.state is RecordState.ACQUIRED and self.held is None
+        return self.state is RecordState.ACQUIRED
 
     @property
     def is_complete(self) -> bool:

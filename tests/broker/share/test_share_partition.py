@@ -108,6 +108,13 @@ def test_the_last_delivery_of_a_record_is_alone_and_then_it_is_archived() -> Non
     assert share.start_offset == 2
 
 
+def test_records_that_were_delivered_often_are_not_delivered_with_others() -> None:
+    share = partition(StateBatch(0, 3, 0, 1), StateBatch(4, 4, 0, 2), delivery_limit=4)
+    assert acquire(share) == [(0, 3, 2)]
+    assert acquire(share) == [(4, 4, 3)]
+    assert acquire(share) == [(5, 14, 1)]
+
+
 def test_no_more_than_the_limit_is_in_flight_but_what_is_released_is_delivered() -> None:
     share = partition(max_locks=6)
     assert acquire(share, size=5) == [(0, 4, 1), (5, 9, 1)]

@@ -48,6 +48,7 @@ SETTINGS: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.share.heartbeat.interval.ms": "500",
     "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.min.record.lock.duration.ms": "1000",
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "share.coordinator.state.topic.num.partitions": "1",
@@ -192,7 +193,7 @@ def configs(peer: Peer) -> None:
     for key, *values in (
         ("share.auto.offset.reset", "never", "by_duration:P", "by_duration:-PT1S", "earliest"),
         ("share.isolation.level", "read", "read_committed", "read_uncommitted"),
-        ("share.record.lock.duration.ms", "999", "1000", "15000", "60001", "soon"),
+        ("share.record.lock.duration.ms", "999", "1000", "60001", "soon", "60000"),
         ("share.delivery.count.limit", "1", "11", "3"),
         ("share.partition.max.record.locks", "99", "5000", "200"),
         ("share.renew.acknowledge.enable", "yes", "true"),
