@@ -68,12 +68,12 @@ def _results(
     """Add a result for each partition to the response; return those that exist, with offsets."""
     results: dict[TopicIdPartition, AlterShareGroupOffsetsResponsePartition] = {}
     for topic in body.topics:
-        known = broker.topics.get(topic.topic_name)
-        topic_id = NO_TOPIC_ID if known is None else known.topic_id
+        existing = broker.topics.get(topic.topic_name)
+        topic_id = NO_TOPIC_ID if existing is None else existing.topic_id
         partitions = []
         for each in topic.partitions:
             result = AlterShareGroupOffsetsResponsePartition(partition_index=each.partition_index)
-            if known is None or known.partition(each.partition_index) is None:
+            if existing is None or existing.partition(each.partition_index) is None:
                 result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
                 result.error_message = E.UNKNOWN_TOPIC_OR_PARTITION.name
             else:

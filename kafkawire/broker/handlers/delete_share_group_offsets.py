@@ -65,13 +65,13 @@ def _results(
     """Add a result for each topic to the response; return those of topics with state."""
     results: dict[bytes, DeleteShareGroupOffsetsResponseTopic] = {}
     for topic in body.topics:
-        known = broker.topics.get(topic.topic_name)
+        existing = broker.topics.get(topic.topic_name)
         result = DeleteShareGroupOffsetsResponseTopic(
             topic_name=topic.topic_name,
-            topic_id=NO_TOPIC_ID if known is None else known.topic_id,
+            topic_id=NO_TOPIC_ID if existing is None else existing.topic_id,
         )
-        if known is not None and known.topic_id in group.topics_with_state:
-            results[known.topic_id] = result
+        if existing is not None and existing.topic_id in group.topics_with_state:
+            results[existing.topic_id] = result
         else:
             result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
             result.error_message = E.UNKNOWN_TOPIC_OR_PARTITION.name

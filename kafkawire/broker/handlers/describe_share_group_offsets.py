@@ -60,8 +60,8 @@ def handle(
         if not left:
             broker.channel.respond(request.reply_to, response, now)
 
-    for group, found in zip(body.groups, response.groups, strict=True):
-        _describe(broker, group, found, finish, now)
+    for group, described in zip(body.groups, response.groups, strict=True):
+        _describe(broker, group, described, finish, now)
     finish(now)
     return DELAYED
 
@@ -84,11 +84,11 @@ def _describe(
     if requested.topics is not None:
         partitions = []
         for topic in requested.topics:
-            known = broker.topics.get(topic.topic_name)
-            if known is None:
+            existing = broker.topics.get(topic.topic_name)
+            if existing is None:
                 response.topics.append(_unknown(topic.topic_name, topic.partitions))
             else:
-                partitions += [(known.topic_id, index) for index in topic.partitions]
+                partitions += [(existing.topic_id, index) for index in topic.partitions]
 
     def summarized(results: Summaries, now: float) -> None:
         def looked_up(ends: Mapping[TopicIdPartition, int], now: float) -> None:

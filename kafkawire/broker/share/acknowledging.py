@@ -39,18 +39,18 @@ def checked(
 
     may_renew: whether the request says that it renews locks.
     """
-    found: list[AcknowledgementBatch] = []
+    valid: list[AcknowledgementBatch] = []
     for batch in batches:
         types = [TYPES.get(each) for each in batch.acknowledge_types]
         size = batch.last_offset - batch.first_offset + 1
-        after = found[-1].last if found else 0
+        after = valid[-1].last if valid else 0
         if size < 1 or batch.first_offset < after or len(types) not in (1, size):
             return E.INVALID_REQUEST
         if None in types or (AcknowledgeType.RENEW in types and not may_renew):
             return E.INVALID_REQUEST
-        known = tuple(each for each in types if each is not None)
-        found.append(AcknowledgementBatch(batch.first_offset, batch.last_offset, known))
-    return found
+        kinds = tuple(each for each in types if each is not None)
+        valid.append(AcknowledgementBatch(batch.first_offset, batch.last_offset, kinds))
+    return valid
 
 
 def acknowledge(

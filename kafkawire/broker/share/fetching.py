@@ -131,11 +131,11 @@ class ShareFetches:
         data: Data = {}
         ready: list[Ready] = []
         for key in waiting.session.in_turn():
-            found = self._partitions.find(_key(waiting.member, key), now)
-            if isinstance(found, ErrorCode):
-                data[key] = failed(key, found)
-            elif found is not None:
-                share, replica = found
+            current = self._partitions.find(_key(waiting.member, key), now)
+            if isinstance(current, ErrorCode):
+                data[key] = failed(key, current)
+            elif current is not None:
+                share, replica = current
                 share.log_starts_at(replica.log.log_start_offset)
                 if share.can_acquire:
                     ready.append(Ready(key, share, replica))
@@ -171,14 +171,14 @@ class ShareFetches:
             wanted = Wanted(waiting.member.member_id, left, amount.batch_size, amount.strict)
             most_bytes = max(1, amount.max_bytes // len(ready))
             try:
-                found = self._acquire_one(each, wanted, most_bytes, config, now)
+                delivered = self._acquire_one(each, wanted, most_bytes, config, now)
             except LogOffline:
-                found = failed(each.key, E.KAFKA_STORAGE_ERROR)
-            if found is not None:
-                data[each.key] = found
+                delivered = failed(each.key, E.KAFKA_STORAGE_ERROR)
+            if delivered is not None:
+                data[each.key] = delivered
                 left -= sum(
                     acquired.last_offset - acquired.first_offset + 1
-                    for acquired in found.acquired_records
+                    for acquired in delivered.acquired_records
                 )
             self._partitions.acquired(_key(waiting.member, each.key))
 

@@ -118,23 +118,23 @@ class InFlight:
 
     def cut(self, offset: int) -> None:
         """Let a run begin at an offset, if one has it."""
-        at = self._index(offset)
-        if at < 0:
+        index = self._index(offset)
+        if index < 0:
             return
-        run = self._runs[at]
+        run = self._runs[index]
         if run.first < offset <= run.last:
-            self._runs.insert(at + 1, replace(run, first=offset))
+            self._runs.insert(index + 1, replace(run, first=offset))
             run.last = offset - 1
 
     def between(self, first: int, last: int) -> list[Run]:
         """Return the runs with offsets from `first` to `last`, which they may exceed."""
-        at = max(self._index(first), 0)
-        found = []
-        while at < len(self._runs) and self._runs[at].first <= last:
-            if self._runs[at].last >= first:
-                found.append(self._runs[at])
-            at += 1
-        return found
+        index = max(self._index(first), 0)
+        runs = []
+        while index < len(self._runs) and self._runs[index].first <= last:
+            if self._runs[index].last >= first:
+                runs.append(self._runs[index])
+            index += 1
+        return runs
 
     def exactly(self, first: int, last: int) -> list[Run]:
         """Cut runs so that some have just these offsets, and return those."""

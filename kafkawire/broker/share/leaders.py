@@ -32,8 +32,8 @@ def name_leaders(
             continue
         data.current_leader.leader_id = partition.leader_id
         data.current_leader.leader_epoch = partition.leader_epoch
-        found = metadata.endpoint(partition.leader_id)
-        if found is not None:
-            node_id, host, port, rack = found
+        listening = metadata.endpoint(partition.leader_id)
+        if listening is not None:
+            node_id, host, port, rack = listening
             nodes[node_id] = endpoint(node_id=node_id, host=host, port=port, rack=rack)
     return list(nodes.values())

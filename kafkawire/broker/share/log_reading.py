@@ -64,7 +64,7 @@ def _aborted(
     """Return the batches of aborted transactions, as consumers leave them out."""
     waiting = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
     producers: set[int] = set()
-    found = []
+    aborted = []
     for batch in batches:
         while waiting and waiting[-1].first_offset <= batch.last_offset:
             producers.add(waiting.pop().producer_id)
@@ -72,8 +72,8 @@ def _aborted(
             if any(control_record(each).type == ControlType.ABORT for each in batch.records()):
                 producers.discard(batch.producer_id)
         elif batch.transactional and batch.producer_id in producers:
-            found.append(LogBatch(batch.base_offset, batch.last_offset))
-    return found
+            aborted.append(LogBatch(batch.base_offset, batch.last_offset))
+    return aborted
 
 
 def initial_offset(replica: Partition, config: ShareConfig, wall_ms: int) -> int:

@@ -56,8 +56,8 @@ class ShareSession:
     def in_turn(self) -> list[TopicIdPartition]:
         """Return its partitions; each request begins with another one."""
         keys = list(self.partitions)
-        at = self.epoch % len(keys) if keys else 0
-        return keys[at:] + keys[:at]
+        first = self.epoch % len(keys) if keys else 0
+        return keys[first:] + keys[:first]
 
 
 class ShareSessions:

@@ -225,9 +225,9 @@ class ShareCoordinator:
                 read = decode_log_record(InternalLog.SHARE, record.key, record.value)
                 key = None if read.key is None else read.key.message
                 value = None if read.value is None else read.value.message
-                found = None if value is None and record.value is not None else decode(key, value)
-                if found is not None:
-                    self._replay(*found, record.offset)
+                decoded = None if value is None and record.value is not None else decode(key, value)
+                if decoded is not None:
+                    self._replay(*decoded, record.offset)
             end = batch.last_offset + 1
             self.pending = end if self._log.committed(self.index) < end else 0
 

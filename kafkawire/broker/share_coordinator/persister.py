@@ -177,6 +177,6 @@ def _first(body: Any) -> Structure | None:
     """Return the result of the only share partition of a response."""
     for topic in body.results:
         for result in topic.partitions:
-            found: Structure = result
-            return found
+            first: Structure = result
+            return first
     return None

@@ -126,5 +126,5 @@ def failed(key: ShareKey, data: Structure, error: ErrorCode, message: str = "") 
 
 def error_response(body: Message, error: ErrorCode) -> Message:
     """Return a response with the error for each share partition."""
-    found = {key: failed(key, data, error) for key, data in partitions_of(body)}
-    return response_of(body, found)
+    results = {key: failed(key, data, error) for key, data in partitions_of(body)}
+    return response_of(body, results)

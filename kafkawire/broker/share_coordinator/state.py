@@ -103,26 +103,26 @@ def combined(batches: Iterable[StateBatch], start_offset: int) -> tuple[StateBat
         if each.last_offset >= start_offset and each.last_offset >= each.first_offset
     )
     bounds = [first for first, _ in ordered] + [each.last_offset + 1 for _, each in ordered]
-    found: list[StateBatch] = []
+    merged: list[StateBatch] = []
     active: list[tuple[tuple[int, int], int]] = []
     """A heap of (minus delivery count, minus state), last offset."""
     heapify(bounds)
-    at = 0
+    index = 0
     while bounds:
         first = heappop(bounds)
         while bounds and bounds[0] == first:
             heappop(bounds)
-        while at < len(ordered) and ordered[at][0] == first:
-            batch = ordered[at][1]
+        while index < len(ordered) and ordered[index][0] == first:
+            batch = ordered[index][1]
             rank = (-batch.delivery_count, -batch.delivery_state)
             heappush(active, (rank, batch.last_offset))
-            at += 1
+            index += 1
         while active and active[0][1] < first:
             heappop(active)
         if active and bounds:
             (count, state), _ = active[0]
-            _append(found, StateBatch(first, bounds[0] - 1, -state, -count))
-    return tuple(found)
+            _append(merged, StateBatch(first, bounds[0] - 1, -state, -count))
+    return tuple(merged)
 
 
 def _append(batches: list[StateBatch], batch: StateBatch) -> None:

@@ -71,21 +71,21 @@ def _fill(
     sharing: int,
 ) -> None:
     """Give the partitions with too few members to the members with too few partitions, in turn."""
-    at = 0
+    turn = 0
     for partition, count in sharers.items():
         missing, passed = sharing - count, 0
         while missing and passed < len(unfilled):
-            at %= len(unfilled)
-            member_id = unfilled[at]
+            turn %= len(unfilled)
+            member_id = unfilled[turn]
             if partition in assignment[member_id]:
-                at, passed = at + 1, passed + 1
+                turn, passed = turn + 1, passed + 1
                 continue
             assignment[member_id].add(partition)
             missing, passed = missing - 1, 0
             if len(assignment[member_id]) >= limits[member_id]:
-                del unfilled[at]
+                del unfilled[turn]
             else:
-                at += 1
+                turn += 1
 
 
 def _different_subscriptions(

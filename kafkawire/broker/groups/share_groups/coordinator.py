@@ -106,10 +106,10 @@ class ShareGroups:
         return result
 
     def _admits(self, group: ShareGroup, request: ShareHeartbeat) -> bool:
-        known = group.subscriptions.get(request.member_id)
-        before = known or NO_SUBSCRIPTION
-        size = request.subscription(before).size - (0 if known is None else before.size)
-        return self._usage.admits_members(known is None, size)
+        subscription = group.subscriptions.get(request.member_id)
+        before = subscription or NO_SUBSCRIPTION
+        size = request.subscription(before).size - (0 if subscription is None else before.size)
+        return self._usage.admits_members(subscription is None, size)
 
     def due(self, group_id: str, now: float) -> None:
         """Handle the expired deadlines of a group, if it is one of these."""

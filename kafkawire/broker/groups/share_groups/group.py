@@ -85,10 +85,10 @@ class ShareGroup(ShareGroupMetadata):
     ) -> HeartbeatResult:
         member_id = request.member_id
         before = self.current.get(member_id, NEW)
-        known = self.subscriptions.get(member_id)
-        subscription = request.subscription(known or NO_SUBSCRIPTION)
-        subscribes_anew = known is None or not subscription.subscribes_as(known)
-        if subscription != known:
+        former = self.subscriptions.get(member_id)
+        subscription = request.subscription(former or NO_SUBSCRIPTION)
+        subscribes_anew = former is None or not subscription.subscribes_as(former)
+        if subscription != former:
             self.change(SubscriptionChanged(member_id, subscription))
         if subscribes_anew or self._metadata_changed(topics) or self._assignable_changed(topics):
             self.bump(topics)
