@@ -21,6 +21,7 @@ from . import (
 from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
+from .groups import settling
 from .measure import Figure
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
@@ -29,6 +30,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "codec": copies.run,
     "codegen-wireshark": wireshark.run,
     "codegen-targets": targets.run,
+    "groups": settling.run,
     "jobs": jobs.run,
     "large-fields": large_fields.run,
     "memory": memory.run,

@@ -68,9 +68,10 @@ Up = Callable[[], AbstractContextManager[str]]
 
 
 @contextmanager
-def serving() -> Iterator[tuple[int, str]]:
-    """Run kafkawire's broker; return its process id and address."""
+def serving(*settings: str) -> Iterator[tuple[int, str]]:
+    """Run kafkawire's broker; return its process id and address. settings: KEY=VALUE."""
     command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", "0", "--quiet"]
+    command += [word for each in settings for word in ("--set", each)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
