@@ -1,6 +1,6 @@
 """Benchmarks: kafkawire and other implementations, measured in one run.
 
-Law: contenders do the same work on the same bytes, which is checked before timing; they take turns,
+Contenders do the same work on the same bytes, which is checked before timing; they take turns,
 so that a slow moment of the machine affects all; a figure has its range.
 
     python -m benchmarks [SUITE ...]          tables, and JSON in benchmarks/results

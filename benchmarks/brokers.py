@@ -2,7 +2,7 @@
 
 The brokers are kafkawire's, librdkafka's mock and Apache Kafka.
 
-Law: each runs as its users run it: kafkawire's in a process of its own (`kafkawire serve`), the
+Each runs as its users run it: kafkawire's in a process of its own (`kafkawire serve`), the
 mock inside the client's, Kafka in its JVM. Throughput is measured with warm brokers: kafkawire's
 and Kafka run through all rounds, of which the first WARM_UP do not count; each round begins with
 another broker. A figure is wall-clock time per record: to produce, by a client that is connected,

@@ -1,6 +1,6 @@
 """Records the traffic of a busy topic: `python -m benchmarks.bulk OUT`.
 
-Law: librdkafka produces and consumes through kafkawire's broker with the versions of Kafka 2.4,
+Librdkafka produces and consumes through kafkawire's broker with the versions of Kafka 2.4,
 which tshark 4.0 knows; the broker records the traffic. The values are the same each time, the
 timing is not.
 

@@ -1,6 +1,6 @@
 """Makes large captures of real recordings: `python -m benchmarks.captures OUT MB FILE ...`.
 
-Law: every copy of a recording has other connections, later in time; payload bytes are not changed.
+Every copy of a recording has other connections, later in time; payload bytes are not changed.
 
     recording 1, copies 1 to 8, packet by packet in turn | recording 2, copies 9 to 16 | ...
 """

@@ -1,6 +1,6 @@
 """Compares clients at the same Apache Kafka broker: records sent and read.
 
-Law: every client has the same settings (acks all, 64 KiB batches, 5 ms of linger; idempotent, as
+Every client has the same settings (acks all, 64 KiB batches, 5 ms of linger; idempotent, as
 Kafka's own producer is, or not) and is used as its documentation says; a figure is the wall-clock
 time of a run per record, connecting included. The broker is warm: WARM_UP rounds do not count. Each
 round begins with another client, and in each all clients read the batches of the same client, a

@@ -1,6 +1,6 @@
 """`python -m benchmarks.compare BASE [HEAD]`: compares the codec suite of two commits, as ratios.
 
-Law: both are built as wheels from git, and measured by the suite of this checkout, in fresh
+Both are built as wheels from git, and measured by the suite of this checkout, in fresh
 interpreters that take turns.
 
     git archive --> wheel --> folder on PYTHONPATH --> python -m benchmarks.compare --measure

@@ -4,7 +4,7 @@ Of one capture, and of several; as JSON lines with records, and as three tables 
 
     python -m benchmarks.jobs [--traffic calls] [--megabytes 100] [--processes 1 2] [--rounds 3]
 
-Law: all of them write the same bytes, or the same rows of tables; they take turns; a figure is
+All of them write the same bytes, or the same rows of tables; they take turns; a figure is
 wall-clock seconds, start-up included, so it is meaningful only on an idle machine with as many
 cores. CPU time is shown too. Captures and output are in memory if there is a file system for that.
 A first run does not count, and the others overwrite its output: the kernel writes pages to a disk

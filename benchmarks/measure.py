@@ -1,6 +1,6 @@
 """Takes figures: rounds, loops, medians and ranges.
 
-Law: a figure is a median over rounds; inside a round each contender gets its best of a few loops,
+A figure is a median over rounds; inside a round each contender gets its best of a few loops,
 and each round begins with another contender.
 
     round 1: A A A  B B B  C C C     best of each

@@ -1,6 +1,6 @@
 """Compares nodes with logs on disk with brokers in memory and Apache Kafka, librdkafka the client.
 
-Law: as `brokers`: warm, interleaved, acks=all. One node has one replica of each partition, three
+As `brokers`: warm, interleaved, acks=all. One node has one replica of each partition, three
 nodes, processes of their own, three; `min.insync.replicas` is 2. franz-go's kfake, in memory, is
 among them where Go is installed.
 """

@@ -2,7 +2,7 @@
 
 Segments are compared with dpkt.
 
-Law: every contender reads the same file and has addresses, ports, sequence numbers, flags and
+Every contender reads the same file and has addresses, ports, sequence numbers, flags and
 payload position of each segment at the end; figures are nanoseconds per packet.
 """
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.partitions 1000 10000
 
-Law: topics of 100 partitions with three replicas, on disks and links in memory. A line
+Topics of 100 partitions with three replicas, on disks and links in memory. A line
 per step has wall-clock time, CPU time of the process, and its memory. Failover is from the end of
 a broker to the moment when running brokers lead all partitions; it includes the session timeout of
 20 seconds.

@@ -3,7 +3,7 @@
     python -m benchmarks.pipeline [--traffic varied calls bulk] [--megabytes 100 1000] [--rounds N]
                                   [--without "tshark json, kafka only"]
 
-Law: contenders read the same file and take turns; a figure is CPU time (user and system), so that
+Contenders read the same file and take turns; a figure is CPU time (user and system), so that
 other load hardly affects the ratio; every command must print as many messages as the recordings
 contain. Byte code is cached, as after pip.
 

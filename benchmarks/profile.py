@@ -1,6 +1,6 @@
 """`python -m benchmarks.profile CASE`: profiles a case.
 
-Law: the case runs as in the suites, once to warm up and once profiled.
+The case runs as in the suites, once to warm up and once profiled.
 
     native modules       Linux `perf`, where it is installed and allowed: functions of C, by name
                          if the build kept them (KAFKAWIRE_COMPILE_SYMBOLS=1)

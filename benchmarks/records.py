@@ -1,6 +1,6 @@
 """Decodes and encodes record batches with records of 100 bytes: kafkawire, aiokafka, kafka-python.
 
-Law: every contender verifies the batch's checksum and has all records at the end: as objects with
+Every contender verifies the batch's checksum and has all records at the end: as objects with
 their fields read, as columns in Arrow's layout, or as Arrow arrays of them (whose cost does not
 depend on the number of rows).
 """

@@ -1,6 +1,6 @@
 """Prints figures as tables, and writes them as JSON to benchmarks/results.
 
-Law: ratios are to the first contender of a suite; the last line of a table is their geometric mean.
+Ratios are to the first contender of a suite; the last line of a table is their geometric mean.
 """
 
 from __future__ import annotations

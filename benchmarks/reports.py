@@ -2,7 +2,7 @@
 
     python -m benchmarks.reports [--traffic varied] [--megabytes 100] [--rounds N]
 
-Law: as in `pipeline`. tshark pairs no requests with responses by group, topic or client: a report
+As in `pipeline`. tshark pairs no requests with responses by group, topic or client: a report
 needs more than the fields, so the ratio is a lower bound of what a script on its output would take.
 """
 

@@ -1,6 +1,6 @@
 """Measures start-up time: imports, the command line, the generator, a user's first test.
 
-Law: byte code is cached, as after pip: with PYTHONDONTWRITEBYTECODE a changed tree would be
+Byte code is cached, as after pip: with PYTHONDONTWRITEBYTECODE a changed tree would be
 compiled each time.
 """
 

@@ -1,6 +1,6 @@
 """Registers the data source `kafkapcap`: Spark imports every top-level module named pyspark_*.
 
-Law: importing it never fails and costs next to nothing; an exception here would hide all other data
+Importing it never fails and costs next to nothing; an exception here would hide all other data
 sources.
 """
 

@@ -1,6 +1,6 @@
 """Builds kafkawire's wheel: generates the messages, compiles what KAFKAWIRE_COMPILE selects.
 
-Law: a build without a compiler gives the same package, interpreted, and reports it; native modules
+A build without a compiler gives the same package, interpreted, and reports it; native modules
 of older sources are removed.
 
     schemas/*.json --generate--> kafkawire/messages/*.py --compile_modules--> native modules, in

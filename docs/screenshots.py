@@ -1,6 +1,6 @@
 """Draws what commands print as SVG files: `python -m docs.screenshots [FOLDER]`, docs/images/.
 
-Law: the same output gives the same bytes, so that a test detects outdated pictures; that of a page
+The same output gives the same bytes, so that a test detects outdated pictures; that of a page
 with charts, which Chromium draws, has no test.
 """
 

@@ -1,6 +1,6 @@
 """The Kafka wire protocol: every message, every version, from schemas.
 
-Law: importing this package is cheap; a name's module is imported when the name is first used.
+Importing this package is cheap; a name's module is imported when the name is first used.
 
     kafkawire.decode("FetchRequest", 12, body)      -> a message object
     message.encode(12)                              -> bytes

@@ -1,6 +1,6 @@
 """Runs the command line: `python -m kafkawire` is the command `kafkawire`.
 
-Law: the library does not import the command line; which function the command runs is what the
+The library does not import the command line; which function the command runs is what the
 installed distribution says.
 """
 

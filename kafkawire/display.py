@@ -1,6 +1,6 @@
 """Text for display: untrusted text escaped, cut to a width, counts with their nouns, times.
 
-Law: escaped text contains no control characters (C0, C1, DEL), lone surrogates, bidirectional
+Escaped text contains no control characters (C0, C1, DEL), lone surrogates, bidirectional
 overrides, zero-width characters, or line and paragraph separators. Other text is unchanged. Markup
 needs no escaping, because no caller interprets it.
 """

@@ -1,6 +1,6 @@
 """Every exception kafkawire raises, on one screen.
 
-Law: an exception carries what a program needs as attributes, builds its text in `__str__`, and
+An exception carries what a program needs as attributes, builds its text in `__str__`, and
 pickles (its `args` are its constructor's arguments). A Kafka error code is a value
 (`kafkawire.ErrorCode`), never an exception.
 

@@ -1,6 +1,6 @@
 """The magic numbers by which formats of files, and of compressed data, are recognised.
 
-Law: no other module has a magic number of a format. `head`: the first 4 bytes of a file or frame,
+No other module has a magic number of a format. `head`: the first 4 bytes of a file or frame,
 or more.
 """
 

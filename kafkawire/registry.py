@@ -1,6 +1,6 @@
 """A generated package with all of the API: that of others as Kafka's own.
 
-Law: each method does what the function of the same name in `kafkawire` does for Kafka's messages.
+Each method does what the function of the same name in `kafkawire` does for Kafka's messages.
 
     registry = Registry("chat.messages")
     registry.decode("SendRequest", 1, body)         -> a message object

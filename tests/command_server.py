@@ -1,6 +1,6 @@
 """Starts Python programs in processes that begin with kafkawire's modules imported.
 
-Law: a program is a process of its own, with the arguments, folder, environment and standard
+A program is a process of its own, with the arguments, folder, environment and standard
 streams of what starts it; that ends as the program does, and passes signals on. Only the imports
 are shared, which take four fifths of the CPU time of a small command, and what Python reads from
 the environment as it starts. Tests of imports, buffers, terminals and process groups start Python

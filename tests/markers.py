@@ -1,6 +1,6 @@
 """Marks tests by what they need, so that `make quick` runs those that need nothing and are fast.
 
-Law: markers follow from where a test is, which fixtures it has and what its modules import, never
+Markers follow from where a test is, which fixtures it has and what its modules import, never
 from what its author remembered; a test that is not marked `java` or `spark` and starts Java fails.
 
     java    a real Kafka, or another program in Java: fixtures, folders

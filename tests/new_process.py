@@ -1,6 +1,6 @@
 """Calls functions in a new process: measurements of memory that no other test can change.
 
-Law: a process that has run other tests may have threads and caches of theirs, whose memory counts.
+A process that has run other tests may have threads and caches of theirs, whose memory counts.
 """
 
 from __future__ import annotations

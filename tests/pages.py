@@ -1,6 +1,6 @@
 """The code blocks of the documentation, and a folder in which their commands run.
 
-Law: languages say how a block is tested. `python` runs as it stands; `console` has commands after
+Languages say how a block is tested. `python` runs as it stands; `console` has commands after
 `$ ` and, below them, their output or their error, in which a line `...` stands for any lines; `sh`
 has commands without output; `py` is a fragment that its test completes; `ts` runs under Node and
 prints what its comments say; `json`, `sql` and `toml` are data of their page; `mermaid` and `text`

@@ -1,6 +1,6 @@
 """Runs the tests of our C modules against builds with AddressSanitizer and UBSan.
 
-Law: what is tested is what was built here: a run in which any C module came from elsewhere fails.
+What is tested is what was built here: a run in which any C module came from elsewhere fails.
 
     python -m tests.sanitizers                  build, then run the tests of C modules
     python -m tests.sanitizers tests/x.py ...   or others

@@ -1,6 +1,6 @@
 """Hands tests to the processes of pytest-xdist in chunks, so that its work stays linear.
 
-Law: tests of a group (`xdist_group`) are one unit of work, as with `--dist loadgroup`; of the
+Tests of a group (`xdist_group`) are one unit of work, as with `--dist loadgroup`; of the
 others, up to `CHUNK` that follow each other are. With a unit per test, pytest-xdist goes over all
 units of a process whenever one of its tests ends: half a minute for 24,000 tests. A few tests are a
 unit each: one that takes minutes keeps no other waiting.

@@ -1,6 +1,6 @@
 """Hypothesis strategies for every message and version, built from the model.
 
-Law: what they draw can be encoded in that version: fields of other versions stay at their defaults.
+What they draw can be encoded in that version: fields of other versions stay at their defaults.
 """
 
 from __future__ import annotations

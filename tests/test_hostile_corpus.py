@@ -1,6 +1,6 @@
 """Every input of fixtures/hostile through every command that reads its kind.
 
-Law: an exit code of 0, 1 or 2 and a message, never a traceback; no control character and no secret
+An exit code of 0, 1 or 2 and a message, never a traceback; no control character and no secret
 reaches the output.
 """
 

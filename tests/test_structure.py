@@ -1,6 +1,6 @@
 """The sizes that ARCHITECTURE.md promises: modules, functions and folders that a reader can hold.
 
-Law: a module or function that exceeds a size has its reason beside it, in a comment behind the
+A module or function that exceeds a size has its reason beside it, in a comment behind the
 docstring of the module or in front of the function; a folder has it here. A reason that is no
 longer needed fails.
 """

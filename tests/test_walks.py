@@ -1,6 +1,6 @@
 """The first minutes of the five kinds of people for whom README.md is, on terminals.
 
-Law: what README.md tells each of them to start with is here, and runs with what they have then.
+What README.md tells each of them to start with is here, and runs with what they have then.
 """
 
 from __future__ import annotations

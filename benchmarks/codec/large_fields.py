@@ -1,6 +1,6 @@
 """Encodes a Produce request of 2 MB of records: joined, in pieces, and as a frame; and memcpy.
 
-Law: a message's records are one bytes object, as a record batch is when it is sent.
+A message's records are one bytes object, as a record batch is when it is sent.
 """
 
 from __future__ import annotations

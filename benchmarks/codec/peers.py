@@ -1,6 +1,6 @@
 """The same two calls for every library: decode bytes, encode the result.
 
-Law: a library is used as its own documentation says, with all preparation done before timing.
+A library is used as its own documentation says, with all preparation done before timing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decodes and encodes thousands of different messages of each of the eight kinds, in turn.
 
-Law: no message comes twice in a loop; numbers, texts and lengths of arrays differ as they do from
+No message comes twice in a loop; numbers, texts and lengths of arrays differ as they do from
 broker to broker and from group to group. What stays: error codes, key types, null.
 
     a message of `bodies` ─▶ JSON ─▶ 2000 variants ─▶ bytes ─▶ decode, encode, one after the other

@@ -1,6 +1,6 @@
 """Measures the target `typescript`: how long it takes, its size, and its codecs under Node.
 
-Law: messages are varied, contenders take turns, figures are CPU time of all threads. The codecs of
+Messages are varied, contenders take turns, figures are CPU time of all threads. The codecs of
 kafkajs and @platformatic/kafka take part where npm has installed them:
 
     npm install --prefix FOLDER kafkajs @platformatic/kafka

@@ -1,6 +1,6 @@
 """Measures the dissector for Wireshark: how it is made, and what it costs beside Wireshark's own.
 
-Law: CPU time of tshark alone; both dissectors get the same capture, copies of a recording whose
+CPU time of tshark alone; both dissectors get the same capture, copies of a recording whose
 messages Wireshark 4.0 decodes too.
 """
 

@@ -1,6 +1,6 @@
 """Times how long a group of 100 of our consumers takes until each has a partition.
 
-Law: all members start at once, in one process; a round is a new group of each protocol at each
+All members start at once, in one process; a round is a new group of each protocol at each
 broker, and the time ends when every partition has one member. Heartbeats of KIP-848 come every
 500 ms, and classic groups have no initial delay.
 """

@@ -4,7 +4,7 @@
                                [--shapes many hot varied] [--cluster]
     python -m benchmarks.spark --files 10000 100000    planning of so many small captures
 
-Law: contenders read the same files, each as a program of its own, and must find as many rows; MB
+Contenders read the same files, each as a program of its own, and must find as many rows; MB
 are 10^6 bytes of capture, times are wall-clock time. For Spark they begin where Java runs, with a
 session as `session()` starts it: with a local master, with its Python workers. They end with the
 last row written; a second figure has the session's start, too. What is measured of a size: with

@@ -1,6 +1,6 @@
 """Measures planning of many small captures: `python -m benchmarks.spark --files 10000 100000`.
 
-Law: a process of its own plans each directory as the driver of a job does, without Spark. Files are
+A process of its own plans each directory as the driver of a job does, without Spark. Files are
 in the page cache. Memory is the process's resident peak, and what it grew by for each file.
 """
 

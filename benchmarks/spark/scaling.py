@@ -1,6 +1,6 @@
 """Models the Spark job on more cores from measured stages: `python -m benchmarks.spark.scaling`.
 
-Law: every figure follows from two jobs measured here and from the assumptions printed with it.
+Every figure follows from two jobs measured here and from the assumptions printed with it.
 
     two sizes --job, Spark's event log--> tasks: seconds, number | serial seconds | bytes moved
     each of them = fixed + by MB (two points) --size, cores--> seconds, what bounds them

@@ -1,6 +1,6 @@
 """Makes captures in which one connection has half of the bytes or more, of real recordings.
 
-Law: the connection repeats the messages of a recorded one: sequence numbers continue after each
+The connection repeats the messages of a recorded one: sequence numbers continue after each
 round, so that reassembly sees one connection.
 
     SYN, SYN | round 1: packets that carry data | round 2: the same, numbered on | ...

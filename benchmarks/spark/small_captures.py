@@ -1,6 +1,6 @@
 """Makes directories of many small captures: `python -m benchmarks.spark.small_captures DIR N`.
 
-Law: each file has one short connection, with an address, a port, a client id, topics, offsets and
+Each file has one short connection, with an address, a port, a client id, topics, offsets and
 sizes of its own. The same seed makes the same files.
 
     capture-000000.pcap, capture-000001.pcap, ...    SYN, SYN | requests and responses in turn

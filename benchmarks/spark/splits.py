@@ -2,7 +2,7 @@
 
     python -m benchmarks.spark.splits MB FILE ...
 
-Law: every form finds the same packets; MB are 10^6 bytes of the uncompressed capture, times those
+Every form finds the same packets; MB are 10^6 bytes of the uncompressed capture, times those
 of one core at work, the median of the rounds.
 """
 

@@ -1,6 +1,6 @@
 """Makes captures in which no two messages are alike: `python -m benchmarks.varied OUT MEGABYTES`.
 
-Law: the same seed gives the same bytes. Contents, sizes and versions vary as in the traffic of many
+The same seed gives the same bytes. Contents, sizes and versions vary as in the traffic of many
 teams: topics and groups with their own names, JSON records of 20 bytes to 8 KiB in every codec,
 clients of three generations whose versions tshark 4.0 decodes.
 

@@ -1,6 +1,6 @@
 """What simulated clients share: topics, records, names, and connections to brokers.
 
-Law: what repeats, repeats in real traffic, too: names of topics, groups and clients, and the
+What repeats, repeats in real traffic, too: names of topics, groups and clients, and the
 versions that a client uses.
 """
 

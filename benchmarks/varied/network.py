@@ -1,6 +1,6 @@
 """Writes the packets of simulated TCP connections as a pcap.
 
-Law: packets leave in the order of their simulated times; the same seed gives the same bytes.
+Packets leave in the order of their simulated times; the same seed gives the same bytes.
 
     actors (generators of pauses) ─▶ Connection.send ─▶ segments ─▶ loss, reordering ─▶ pcap
 """

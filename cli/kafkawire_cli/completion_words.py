@@ -1,6 +1,6 @@
 """Joins the words of a command line that bash split at `:` and `=`.
 
-Law: `-b localhost:9092` is one value of an option, as it is when the command runs.
+`-b localhost:9092` is one value of an option, as it is when the command runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Entry point of the `kafkawire` command.
 
-Law: every verb is a module of its own, and `--help` imports none of them. Exit codes: 0 success;
+Every verb is a module of its own, and `--help` imports none of them. Exit codes: 0 success;
 1 findings, or undecodable content with `--strict`; 2 usage or unreadable input.
 """
 

@@ -1,6 +1,6 @@
 """Configures output and memory of the process.
 
-Law: a closed pipe (`| head`) ends a command quietly; a full disk is an error.
+A closed pipe (`| head`) ends a command quietly; a full disk is an error.
 """
 
 from __future__ import annotations

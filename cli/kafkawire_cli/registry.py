@@ -1,6 +1,6 @@
 """Lists the verbs (subcommands) and imports the module of a verb when it is called.
 
-Law: listing the verbs imports none of them; the options and the help of a verb are in its module
+Listing the verbs imports none of them; the options and the help of a verb are in its module
 alone.
 """
 

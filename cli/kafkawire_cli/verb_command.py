@@ -1,6 +1,6 @@
 """The command of a verb: its help lists options by task, and `--json` is the same in every verb.
 
-Law: `--json` means `--format json`, or `--format jsonl` where rows are written; the later one
+`--json` means `--format json`, or `--format jsonl` where rows are written; the later one
 counts, as with any option that is repeated.
 """
 

@@ -1,6 +1,6 @@
 """Generates Python codecs from Kafka message schemas.
 
-Law: one function serves kafkawire's wheel, editable installs, the command line and other projects'
+One function serves kafkawire's wheel, editable installs, the command line and other projects'
 hooks. Used at build time; imports nothing of kafkawire. In a build hook of your own:
 
     from kafkawire_codegen import generate

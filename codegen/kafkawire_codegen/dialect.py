@@ -1,6 +1,6 @@
 """The objects of a schema file, and their keys.
 
-Law: values are as written; `model` resolves them per version.
+Values are as written; `model` resolves them per version.
 
     MessageSchema -> fields: FieldSchema (nested) ; commonStructs: StructSchema -> FieldSchema
 """

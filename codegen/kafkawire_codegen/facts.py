@@ -1,6 +1,6 @@
 """Writes the facts of a message's schema as JSON, and reads them.
 
-Law: `read(write(message))` has what codecs need of `message`: all but its texts (`about`), its
+`read(write(message))` has what codecs need of `message`: all but its texts (`about`), its
 listeners and its headers.
 
 A generated package brings them in its module `_facts`, so that what interprets schemas (`explain`,

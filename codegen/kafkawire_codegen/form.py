@@ -1,6 +1,6 @@
 """Reads a message schema from a tree of JSON values; reports values of the wrong form.
 
-Law: all errors are found in one run: an ill-formed value is reported, then treated as absent, and
+All errors are found in one run: an ill-formed value is reported, then treated as absent, and
 its key is in `unread`, so that no rule reports the consequences.
 
     Node --read--> WrittenMessage { schema, node, path, fields, structs } ; each also with its Node

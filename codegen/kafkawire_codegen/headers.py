@@ -1,6 +1,6 @@
 """Resolves the header version of each version of a request or response.
 
-Law: what a schema says comes first (`headerVersions`), then Kafka's exceptions, then its rule: the
+What a schema says comes first (`headerVersions`), then Kafka's exceptions, then its rule: the
 newer header, with tagged fields, belongs to flexible versions.
 """
 

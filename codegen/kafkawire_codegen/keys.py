@@ -1,6 +1,6 @@
 """Reads the keys of a JSON object of a schema, each once and in the dialect's form.
 
-Law: an ill-formed value is reported once, then treated as absent, and its key is in `unread`.
+An ill-formed value is reported once, then treated as absent, and its key is in `unread`.
 """
 
 from __future__ import annotations

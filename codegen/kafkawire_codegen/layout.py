@@ -1,6 +1,6 @@
 """Lays out a message: its structs and their nesting, and every position of a field.
 
-Law: each struct is visited once, however often it is used, without recursion: a message of n fields
+Each struct is visited once, however often it is used, without recursion: a message of n fields
 takes n steps, at any nesting depth. A field exists only in versions of everything around it; the
 fields of a common struct are listed at each use.
 

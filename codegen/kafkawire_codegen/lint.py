@@ -1,6 +1,6 @@
 """Finds errors and advice for a schema file or a directory of them.
 
-Law: the generator rejects `errors`, but not `advice`.
+The generator rejects `errors`, but not `advice`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Resolves a schema: structs in dependency order, fields in wire order, all version decisions.
 
-Law: versions, names and defaults are resolved here, not in templates or the reference codec; a
+Versions, names and defaults are resolved here, not in templates or the reference codec; a
 struct that is used several times is one `Struct` whose versions are the union of its uses.
 
     MessageSchema --build--> Message -> Struct (children first, the message itself last) -> Field

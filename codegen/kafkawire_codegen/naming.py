@@ -1,6 +1,6 @@
 """Converts Kafka's names to Python's.
 
-Law: a name changes only its case; a reserved name gets one trailing underscore.
+A name changes only its case; a reserved name gets one trailing underscore.
 
     MaxWaitMs    -> max_wait_ms (attribute), maxWaitMs (JSON)
     FetchRequest -> fetch_request (module)

@@ -1,6 +1,6 @@
 """The API versions of each Kafka release, and what of them a set of schemas covers.
 
-Law: an API is covered in a version when its request and its response both are valid in it.
+An API is covered in a version when its request and its response both are valid in it.
 `releases.json` has the versions:
 
 {"releases": {"2.2": {"Produce": "0-7", ...}, ...}, "unstable": {"4.1": {"Fetch": "18"}, ...}}

@@ -1,6 +1,6 @@
 """Renders models as a Python package.
 
-Law: the same schemas give the same bytes, on any machine, in any locale and order of files.
+The same schemas give the same bytes, on any machine, in any locale and order of files.
 """
 
 from __future__ import annotations

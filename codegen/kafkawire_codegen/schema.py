@@ -1,6 +1,6 @@
 """Reads schema files; reports every error with its place.
 
-Law: a schema that is returned has passed every rule; otherwise all its errors are raised together.
+A schema that is returned has passed every rule; otherwise all its errors are raised together.
 Of several sources, a message of a later one replaces that of the same name; what is replaced is not
 checked, and within one source a message is defined once.
 

@@ -1,6 +1,6 @@
 """Shows a message's fields by version, as a table.
 
-Law: adjacent versions with the same fields share a column; a cell shows the field on the wire.
+Adjacent versions with the same fields share a column; a cell shows the field on the wire.
 
     FetchRequest       0-2       3              column: a run of versions
       Topics           []FetchTopic  ...        cell: type, ? nullable, #N tagged, . absent

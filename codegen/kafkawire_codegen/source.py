@@ -1,6 +1,6 @@
 """Parses JSON with comments to a tree with the location of every key and value.
 
-Law: anything but JSON, `//` and `/* */` is an error at its character; a file is read completely or
+Anything but JSON, `//` and `/* */` is an error at its character; a file is read completely or
 not at all.
 
     text --tokens--> Node { value, location }

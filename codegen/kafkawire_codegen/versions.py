@@ -1,6 +1,6 @@
 """Version ranges of the schema dialect, and their algebra.
 
-Law: a `Versions` is one contiguous run of API versions or empty; an operation whose result would
+A `Versions` is one contiguous run of API versions or empty; an operation whose result would
 have a gap raises ValueError.
 
     "none"  ""      no version

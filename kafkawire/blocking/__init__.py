@@ -1,6 +1,6 @@
 """Producer, consumer and admin client for threads and scripts: each call waits for its result.
 
-Law: these are the clients of `kafkawire.net`, each with an event loop in a thread of its own: the
+These are the clients of `kafkawire.net`, each with an event loop in a thread of its own: the
 same arguments, results and errors. They may be used by several threads.
 
     with Producer({"bootstrap.servers": "localhost:9092"}) as producer:

@@ -1,6 +1,6 @@
 """Limits of a cluster for which Kafka has no configuration key.
 
-Law: whatever a client can make grow has a limit: a configuration key of Kafka's (`configs`) or one
+Whatever a client can make grow has a limit: a configuration key of Kafka's (`configs`) or one
 of these. A request that would exceed it fails with an error, or evicts the least recently used.
 """
 

@@ -1,6 +1,6 @@
 """One broker of the cluster: what its request handlers work with.
 
-Law: a broker coordinates only the groups whose partition of `__consumer_offsets` it leads.
+A broker coordinates only the groups whose partition of `__consumer_offsets` it leads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the parts of a broker share: settings, limits, clock, deadlines, effects.
 
-Law: it is data, and the bottom of what uses it: it refers to no broker, handler or coordinator.
+It is data, and the bottom of what uses it: it refers to no broker, handler or coordinator.
 """
 
 from __future__ import annotations

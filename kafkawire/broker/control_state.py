@@ -1,6 +1,6 @@
 """What a broker knows from its controllers: their epoch, and the leader epochs of its partitions.
 
-Law: a request of an older controller, or with an earlier epoch of the broker, changes nothing. A
+A request of an older controller, or with an earlier epoch of the broker, changes nothing. A
 broker that starts again has forgotten all but its registration.
 """
 

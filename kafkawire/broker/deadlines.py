@@ -1,6 +1,6 @@
 """A priority queue of deadlines by key.
 
-Law: one deadline per key; setting it again replaces it.
+One deadline per key; setting it again replaces it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The events of clients: connections and received bytes; and the deadlines of brokers.
 
-Law: events are values; the time is passed beside them (`handle(event, now)`).
+Events are values; the time is passed beside them (`handle(event, now)`).
 Deadlines are keys: two of different types are never equal, whatever they hold.
 """
 

@@ -1,6 +1,6 @@
 """Fault injection: which requests fail, and how.
 
-Law: random numbers are passed in, so a run with the same seed fails in the same places.
+Random numbers are passed in, so a run with the same seed fails in the same places.
 """
 
 from __future__ import annotations

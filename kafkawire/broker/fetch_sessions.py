@@ -1,6 +1,6 @@
 """Incremental fetch sessions (KIP-227).
 
-Law: requests and responses of an incremental session contain only the partitions that changed; an
+Requests and responses of an incremental session contain only the partitions that changed; an
 unexpected epoch means that the two sides are out of step.
 
     session 0, epoch -1   no session             session n, epoch -1   close it, no session

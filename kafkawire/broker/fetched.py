@@ -1,6 +1,6 @@
 """A Fetch response whose record batches are sent as the log stores them.
 
-Law: no batch is copied: a frame consists of encoded bytes and, between them, the stored batches
+No batch is copied: a frame consists of encoded bytes and, between them, the stored batches
 themselves. Its bytes are those of the response with its records.
 
     message without records ─▶ encoded twice, records empty and null ─▶ where they differ, the

@@ -1,6 +1,6 @@
 """What a broker needs of the node that it is part of: its replicas, and the other brokers.
 
-Law: calls are direct, and their effects wait until the request that led to them is handled.
+Calls are direct, and their effects wait until the request that led to them is handled.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The metadata of a cluster as request handlers need it, from the `MetadataImage` of the broker.
 
-Law: it shows the image that was published last; nothing is copied that did not change.
+It shows the image that was published last; nothing is copied that did not change.
 """
 
 from __future__ import annotations

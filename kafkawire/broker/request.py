@@ -1,6 +1,6 @@
 """A request being processed, and the result of its handler.
 
-Law: a request is data. A delayed operation blocks nothing: it is completed later by its `reply_to`.
+A request is data. A delayed operation blocks nothing: it is completed later by its `reply_to`.
 """
 
 from __future__ import annotations

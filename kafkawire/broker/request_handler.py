@@ -1,6 +1,6 @@
 """Processes frames: header, version check, authentication, faults, handler.
 
-Law: every request ends in exactly one response, in none where the protocol has none, or in a closed
+Every request ends in exactly one response, in none where the protocol has none, or in a closed
 connection with a reason; until then it is a delayed operation.
 
     frame ─┬─ after SaslHandshake v0: a raw token

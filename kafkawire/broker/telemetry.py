@@ -1,6 +1,6 @@
 """The subscription of clients to push metrics of their own (KIP-714): to none.
 
-Law: it follows from the id of the client's instance alone, so that every broker knows it and none
+It follows from the id of the client's instance alone, so that every broker knows it and none
 stores it.
 """
 

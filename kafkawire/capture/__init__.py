@@ -1,6 +1,6 @@
 """Decodes captures: from packets through TCP reassembly and conversations to Kafka messages.
 
-Law: no capture makes it fail, nothing is invented, nothing is lost.
+No capture makes it fail, nothing is invented, nothing is lost.
 
     decode_capture(path)  -> located rows: one per message, one per run of other bytes
     decode_frames(data)   -> rows of bare, size-delimited frames

@@ -1,6 +1,6 @@
 """Decodes the segments of a capture into located items: combines TCP flows and conversations.
 
-Law: content never raises and never stops the rest. An engine that continues from a snapshot makes
+Content never raises and never stops the rest. An engine that continues from a snapshot makes
 the items that the other one would have made.
 
     segments --> Reassembler --> events --> Conversation, one per connection --> located items

@@ -1,6 +1,6 @@
 """Reads one file, a stream, or a rotated set of files as one capture.
 
-Law: files of a set are read in the order of their first packets (then of their names) by one
+Files of a set are read in the order of their first packets (then of their names) by one
 engine, so a connection or a message may span them; a packet id, one integer, is the index of a
 file and the number of the packet in that file. A truncated or corrupt file is reported as a row,
 after the rows before the damage.

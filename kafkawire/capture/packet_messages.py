@@ -1,6 +1,6 @@
 """Finds the messages that end in a packet, and the packets that carried their bytes.
 
-Law: the messages are those that `decode` shows with that packet. The packets of a message are those
+The messages are those that `decode` shows with that packet. The packets of a message are those
 that made its bytes contiguous, as TCP reassembly has them: bytes that arrived too early belong to
 the packet that filled the gap before them, and retransmissions carry nothing. Bytes inside TLS
 belong to the packet that completed their record.

@@ -1,6 +1,6 @@
 """Replaces fields of a message's JSON form by their length.
 
-Law: `protocol.secrets` defines what is secret; this module hides the fields that the caller names.
+`protocol.secrets` defines what is secret; this module hides the fields that the caller names.
 """
 
 from __future__ import annotations

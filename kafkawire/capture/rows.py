@@ -1,6 +1,6 @@
 """The rows of a decoded capture: one for each message, and one for each run of other bytes.
 
-Law: every byte of a conversation is in exactly one row, or counted in it: nothing is lost, nothing
+Every byte of a conversation is in exactly one row, or counted in it: nothing is lost, nothing
 is invented.
 """
 

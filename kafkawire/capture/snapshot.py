@@ -1,6 +1,6 @@
 """Serialises the state of an engine, readable by compiled and interpreted builds.
 
-Law: a restored object continues as if it had never been serialised. Objects are written attribute
+A restored object continues as if it had never been serialised. Objects are written attribute
 by attribute, by name (`state_format`), so compiled and interpreted classes write and read the same;
 a change of these attributes, or a class in another module, is another STATE_VERSION.
 

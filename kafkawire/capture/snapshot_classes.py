@@ -1,6 +1,6 @@
 """The classes that the state of an engine consists of.
 
-Law: `snapshot` imports this module when a state is written or read: most runs of most commands do
+`snapshot` imports this module when a state is written or read: most runs of most commands do
 neither, nor decrypt TLS.
 """
 

@@ -1,6 +1,6 @@
 """Writes and reads the objects of a state: a format that makes values of known classes only.
 
-Law: reading makes objects of CLASSES and of generated messages, sets their attributes, and calls
+Reading makes objects of CLASSES and of generated messages, sets their attributes, and calls
 nothing else; sizes are checked against the bytes that are left, so memory grows with the input.
 Objects that are used twice are written once.
 

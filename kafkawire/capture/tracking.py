@@ -1,6 +1,6 @@
 """Moves the state of connections to `frames.in_order`, and back.
 
-Law: a connection is tracked while nothing of it is missing and all its bytes are frames; then its
+A connection is tracked while nothing of it is missing and all its bytes are frames; then its
 state is as if its flows and streams had handled every segment themselves.
 
     Connection, Flow, Stream  --track-->  InOrderFrames  --untrack-->  Connection, Flow, Stream

@@ -1,6 +1,6 @@
 /* Reads the bytes of bodies by programs: what the C modules share that do without the decoder.
 
-   Law: nothing is read outside of the given bytes; what is not simple (a varint too long, a length out of bounds, more
+   Nothing is read outside of the given bytes; what is not simple (a varint too long, a length out of bounds, more
    elements than allowed) is declined, and left to the decoder.
 
        Program: the fields of a struct in wire order     Cursor: a body that is being read */

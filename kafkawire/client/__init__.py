@@ -1,6 +1,6 @@
 """Kafka's client side without sockets: connections, cluster metadata, producer and consumer.
 
-Law: events and time in, effects out; no machine reads a clock, draws random numbers or holds a
+Events and time in, effects out; no machine reads a clock, draws random numbers or holds a
 callback.
 
     owner (producer, consumer) -- SendRequest --> network -- broker connection -- Write --> shell

@@ -1,6 +1,6 @@
 """Validates arguments of the clients' public methods: types, ranges, encodable texts.
 
-Law: an invalid value is rejected by the call that passes it, before any state changes, with the
+An invalid value is rejected by the call that passes it, before any state changes, with the
 name of the argument; later it would fail requests that carry other callers' values too.
 """
 

@@ -1,6 +1,6 @@
 """Connects a network with the machines that send requests through it.
 
-Law: an owner's network effects go to the network, a response goes to the owner of its request, in
+An owner's network effects go to the network, a response goes to the owner of its request, in
 the order in which they were emitted; other effects are returned to the shell.
 
     shell, user ─▶ handle ─▶ [owner ⇄ network] ─▶ effects for the shell and the user

@@ -1,6 +1,6 @@
 """The cluster's brokers, topics and partitions, as machines read them.
 
-Law: brokers, topics and partitions are immutable values; an update replaces them.
+Brokers, topics and partitions are immutable values; an update replaces them.
 
     MetadataResponse --> metadata --> ClusterView: brokers, topics --> partitions --> leader, epoch
 """

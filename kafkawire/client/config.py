@@ -1,6 +1,6 @@
 """Reads client configuration under Kafka's names into checked values.
 
-Law: an unknown key or an invalid value is an error that names the key, the value and the valid
+An unknown key or an invalid value is an error that names the key, the value and the valid
 values; nothing is guessed or ignored.
 
     {"bootstrap.servers": "a:9092", "linger.ms": "5"} ─▶ read_config(KEYS, ...) ─▶ typed values

@@ -1,6 +1,6 @@
 """Exceptions of the clients.
 
-Law: as in `kafkawire.errors`: attributes for programs, a text for people, and they pickle.
+As in `kafkawire.errors`: attributes for programs, a text for people, and they pickle.
 
     KafkaWireError
     `-- ClientError

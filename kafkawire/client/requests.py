@@ -1,6 +1,6 @@
 """Requests, responses and metadata events between a network and the owners of requests.
 
-Law: every SendRequest is followed by exactly one ResponseReceived, NoResponse or Sent for its
+Every SendRequest is followed by exactly one ResponseReceived, NoResponse or Sent for its
 owner; the message is built when the version is negotiated, not before.
 
     owner  -- SendRequest, TrackTopics, RequestMetadataUpdate, ...  -->  network

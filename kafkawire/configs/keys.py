@@ -1,6 +1,6 @@
 """The configuration keys of brokers and topics: Kafka's names, types and defaults.
 
-Law: a value is text, as on the wire, until `Settings` parses it by its type.
+A value is text, as on the wire, until `Settings` parses it by its type.
 """
 
 from __future__ import annotations

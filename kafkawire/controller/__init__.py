@@ -1,6 +1,6 @@
 """The controller of a cluster: its metadata, and the decisions about it.
 
-Law: no I/O, clock or randomness of its own. Decisions are records of `__cluster_metadata`; the
+No I/O, clock or randomness of its own. Decisions are records of `__cluster_metadata`; the
 metadata is what these records say, and nothing else.
 
     from random import Random

@@ -1,6 +1,6 @@
 """The states of a broker's registration.
 
-Law: `NEXT` is complete: what is not in it changes nothing. The diagram in docs/internals/cluster.md
+`NEXT` is complete: what is not in it changes nothing. The diagram in docs/internals/cluster.md
 is made from it.
 """
 

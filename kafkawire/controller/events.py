@@ -1,6 +1,6 @@
 """The events and effects of a controller.
 
-Law: both are values; time is passed beside them (`handle(event, now)`).
+Both are values; time is passed beside them (`handle(event, now)`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Changes a partition: elects its leader, completes its reassignment, keeps its ELR (KIP-966).
 
-Law: a leader is in the ISR and on an active broker, or it was elected uncleanly and is the whole
+A leader is in the ISR and on an active broker, or it was elected uncleanly and is the whole
 ISR; a change that changes nothing makes no record. The steps are those of Kafka's
 PartitionChangeBuilder, so that equal changes make equal records.
 """

@@ -1,6 +1,6 @@
 """Chooses the brokers of new partitions: striped over racks (KIP-36) and brokers.
 
-Law: a partition has no broker twice; its first replica is on an unfenced broker; it has two
+A partition has no broker twice; its first replica is on an unfenced broker; it has two
 replicas in one rack only when all racks have one; fenced brokers come last in their rack.
 
     racks a: 1 2, b: 3 4   factor 3:   1 3 2 | 4 2 3 | 2 4 1 | 3 1 4

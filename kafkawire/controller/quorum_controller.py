@@ -1,6 +1,6 @@
 """Decides on the metadata of a cluster, as one voter of its quorum.
 
-Law: only the active controller decides, against the newest metadata; a response leaves when all
+Only the active controller decides, against the newest metadata; a response leaves when all
 that it was decided on is committed; whoever loses the leadership forgets what is not committed.
 Requests that write are decided on one after the other; between the slices of a large one, only
 other events are handled.

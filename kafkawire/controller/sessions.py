@@ -1,6 +1,6 @@
 """Keeps the sessions of brokers: who sent a heartbeat when, and what it has read.
 
-Law: this is known to the active controller only; a new one grants every broker a new session.
+This is known to the active controller only; a new one grants every broker a new session.
 Brokers are in order of their last contact, so that the next one to expire is the first.
 """
 

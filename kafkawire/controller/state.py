@@ -1,6 +1,6 @@
 """What a controller's operations read and write.
 
-Law: an operation writes records, and sees each of them applied at once; what it wrote is either
+An operation writes records, and sees each of them applied at once; what it wrote is either
 committed as a whole, or lost with the controller: it is one `Append`, or a transaction (KIP-868).
 """
 

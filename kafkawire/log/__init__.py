@@ -1,6 +1,6 @@
 """Reads the files of a broker's log directory: segments, indexes, snapshots, checkpoints.
 
-Law: a file is read in chunks and in constant memory; an error in its content is a `Finding` between
+A file is read in chunks and in constant memory; an error in its content is a `Finding` between
 the rows, never an exception.
 
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Converts rows to Arrow record batches. The only module here that imports pyarrow.
 
-Law: each field of the row is a column, with the type of its annotation; `file` comes first, and
+Each field of the row is a column, with the type of its annotation; `file` comes first, and
 decoded keys and values are JSON strings beside the raw bytes.
 """
 

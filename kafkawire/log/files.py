@@ -1,6 +1,6 @@
 """Recognises files of a broker's log directory by their name and their directory's name.
 
-Law: names are Kafka's, and only names are used: index files have no magic number.
+Names are Kafka's, and only names are used: index files have no magic number.
 
     topic-3/00000000000000000042.log            record batches, base offset 42
                                 .index .timeindex .txnindex

@@ -1,6 +1,6 @@
 """Describes errors in files as values.
 
-Law: content never raises: of a corrupt file, rows are read up to the error, then a finding gives
+Content never raises: of a corrupt file, rows are read up to the error, then a finding gives
 the position of the error and the violated rule.
 """
 

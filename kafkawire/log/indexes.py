@@ -1,6 +1,6 @@
 """Reads the indexes of a segment: offset, time and transaction index.
 
-Law: entries have a fixed size; zero entries at the end are space that Kafka preallocates. An index
+Entries have a fixed size; zero entries at the end are space that Kafka preallocates. An index
 is checked against its segment; both are read once.
 
     .index      relative offset: int32 | position: int32

@@ -1,6 +1,6 @@
 """Reads producer snapshots: the state of idempotent producers of a partition.
 
-Law: entries are read one by one; a wrong checksum is reported at the end.
+Entries are read one by one; a wrong checksum is reported at the end.
 
     version: int16 (1) | crc: uint32, CRC-32C of what follows | count: int32 | entry*
     entry   the fields of the schema's ProducerEntry

@@ -1,6 +1,6 @@
 """Reads any file of a broker's log directory row by row.
 
-Law: one record is one row, one entry is one row; findings come between the rows, where they were
+One record is one row, one entry is one row; findings come between the rows, where they were
 found.
 
     path -> recognise -> LogFile -> read -> RecordRow | OffsetIndexEntry | ... | Finding

@@ -1,6 +1,6 @@
 """Finds the next batch after corrupt bytes.
 
-Law: only a batch with a valid checksum is accepted, and the search is bounded in bytes, candidates
+Only a batch with a valid checksum is accepted, and the search is bounded in bytes, candidates
 and checksummed bytes.
 """
 

@@ -1,6 +1,6 @@
 """Reads files of record batches: segments, and snapshots of the metadata log.
 
-Law: one batch is in memory at a time. A batch with a wrong checksum is reported and read as far as
+One batch is in memory at a time. A batch with a wrong checksum is reported and read as far as
 possible; after an invalid length, reading continues at the next valid batch.
 
     (base offset: int64 | length: int32 | length bytes)*  [zero bytes: preallocated]

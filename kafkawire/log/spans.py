@@ -1,6 +1,6 @@
 """Finds the positions of batches in a segment from their headers.
 
-Law: reads forward only, with one header in memory; ends at the first invalid batch.
+Reads forward only, with one header in memory; ends at the first invalid batch.
 """
 
 from __future__ import annotations

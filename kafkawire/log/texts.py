@@ -1,6 +1,6 @@
 """Reads Kafka's text files: checkpoints, partition.metadata, meta.properties, quorum-state.
 
-Law: an invalid line is a finding, and reading continues with the next one; lines are limited to
+An invalid line is a finding, and reading continues with the next one; lines are limited to
 `MAX_LINE_BYTES`.
 
     *-offset-checkpoint      0 | count | (topic partition offset)*

@@ -1,6 +1,6 @@
 """The metadata of a cluster: records of `__cluster_metadata` applied, and written again.
 
-Law: one home for what controllers decide on and brokers observe: brokers, topics, configs.
+One home for what controllers decide on and brokers observe: brokers, topics, configs.
 
     records ─▶ MetadataLoader ─▶ MetadataImage, MetadataDelta        snapshot(image) ─▶ records
 """

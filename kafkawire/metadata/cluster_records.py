@@ -1,6 +1,6 @@
 """Applies the records of configs, features, quotas, producer ids, users and ACLs to an image.
 
-Law: what is removed and was never set does not apply, except a config, a feature or a quota.
+What is removed and was never set does not apply, except a config, a feature or a quota.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds the value of a configuration key: dynamic, else static, else the default (KIP-226).
 
-Law: an empty static value counts as not set.
+An empty static value counts as not set.
 """
 
 from __future__ import annotations

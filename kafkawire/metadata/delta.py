@@ -1,6 +1,6 @@
 """What a series of records changed, for those that observe the metadata.
 
-Law: a delta names everything that may differ between two images, once; what became of it is in
+A delta names everything that may differ between two images, once; what became of it is in
 the newer image. The partitions of a deleted topic are before those of a new one of its name.
 """
 

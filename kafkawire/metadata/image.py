@@ -1,6 +1,6 @@
 """The metadata of a cluster at one offset of `__cluster_metadata`.
 
-Law: two images are equal when they hold the same metadata, whatever the records that led there.
+Two images are equal when they hold the same metadata, whatever the records that led there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds partitions by the brokers, directories and states that concern them.
 
-Law: an index holds exactly what the partitions say; a change of one partition costs its replicas,
+An index holds exactly what the partitions say; a change of one partition costs its replicas,
 never the number of partitions. Order is that of insertion, so that equal histories give equal
 records.
 """

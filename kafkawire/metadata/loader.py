@@ -1,6 +1,6 @@
 """Loads batches and snapshots of `__cluster_metadata` into an image.
 
-Law: what the records of a transaction change is seen when it ends, or never; offsets only grow. An
+What the records of a transaction change is seen when it ends, or never; offsets only grow. An
 error names the record and its offset, and leaves what was before it applied. Records of a
 transaction are applied to a copy of the image as they come, so that its end costs nothing.
 """

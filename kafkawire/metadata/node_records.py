@@ -1,6 +1,6 @@
 """Applies the records of brokers and controllers to an image.
 
-Law: a change of a broker names its epoch; that of another incarnation does not apply.
+A change of a broker names its epoch; that of another incarnation does not apply.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an image holds of a broker and of a partition.
 
-Law: values are immutable; a change makes a new one, so that images share what they have in common.
+Values are immutable; a change makes a new one, so that images share what they have in common.
 """
 
 from __future__ import annotations

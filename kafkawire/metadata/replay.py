@@ -1,6 +1,6 @@
 """Applies the records of `__cluster_metadata` to an image, one function per type of record.
 
-Law: a record either changes the image as Kafka's own controllers change theirs, or it is
+A record either changes the image as Kafka's own controllers change theirs, or it is
 `InvalidMetadataRecord` and changes nothing.
 """
 

@@ -1,6 +1,6 @@
 """Writes an image as the records of a snapshot.
 
-Law: replayed into an empty image, they give the same image; the features come first, as they decide
+Replayed into an empty image, they give the same image; the features come first, as they decide
 on the versions of all others.
 """
 

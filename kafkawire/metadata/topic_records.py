@@ -1,6 +1,6 @@
 """Applies the records of topics and partitions to an image.
 
-Law: every change of a partition goes through `_put`, which keeps the indexes.
+Every change of a partition goes through `_put`, which keeps the indexes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which versions of records a metadata.version writes.
 
-Law: a record of a cluster is written in the newest version that all its nodes read.
+A record of a cluster is written in the newest version that all its nodes read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The only sockets and clocks: asyncio shells around the machines of clients and brokers.
 
-Law: a shell decides nothing; it passes events in and effects out.
+A shell decides nothing; it passes events in and effects out.
 """

@@ -1,6 +1,6 @@
 """The connections between the brokers of a cluster: sockets to its own listeners.
 
-Law: they are connections like those of clients, to whoever captures or records them; what is sent
+They are connections like those of clients, to whoever captures or records them; what is sent
 on them, and when they are opened and closed, the cluster decides.
 
     OpenBrokerConnection ─▶ socket ─▶ BrokerConnectionOpened, ReceivedFromBroker

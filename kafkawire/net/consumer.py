@@ -1,6 +1,6 @@
 """Consuming from asyncio.
 
-Law: a record is returned once; a commit covers the records returned before the last poll, never
+A record is returned once; a commit covers the records returned before the last poll, never
 those still buffered here. A cancelled call loses nothing: the next one returns its records.
 
     async with Consumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as consumer:

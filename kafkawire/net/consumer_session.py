@@ -1,6 +1,6 @@
 """The state behind a consumer's calls: machine, buffered records, futures, listener calls.
 
-Law: buffered records belong to the machine until they are returned: they go back before any other
+Buffered records belong to the machine until they are returned: they go back before any other
 event. Each pending call gets its result, or ClientClosed.
 
     a call --> event --> machine --> effect --> records | error | future | listener

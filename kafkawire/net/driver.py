@@ -1,6 +1,6 @@
 """Runs one client machine on the running event loop.
 
-Law: everything happens on one loop, one event after the other; one timer serves the machine's next
+Everything happens on one loop, one event after the other; one timer serves the machine's next
 deadline; `close` leaves no socket open.
 
     socket ─▶ BytesReceived ─▶ machine ─▶ Write, Connect, Close ─▶ socket

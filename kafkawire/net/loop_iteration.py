@@ -1,6 +1,6 @@
 """When sends let the event loop run.
 
-Law: responses are handled, and other tasks run, however fast records come; senders that wait keep
+Responses are handled, and other tasks run, however fast records come; senders that wait keep
 their order. Records that come faster than brokers take them are slowed down, a little for each
 batch, before buffer.memory is full.
 

@@ -1,6 +1,6 @@
 """Opens the network and driver of a Producer, Consumer or Admin.
 
-Law: a client is opened once, on the loop that uses it, and closed once.
+A client is opened once, on the loop that uses it, and closed once.
 """
 
 from __future__ import annotations

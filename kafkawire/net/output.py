@@ -1,6 +1,6 @@
 """The bytes that wait to be sent on one connection, in parts.
 
-Law: parts are sent in order, and copied only where they are small or the socket takes less than a
+Parts are sent in order, and copied only where they are small or the socket takes less than a
 piece; the transport never buffers more than one piece, so the rest stays where it is stored.
 
     put ─▶ parts ─▶ piece (small parts joined, large ones cut) ─▶ transport ─▶ socket

@@ -1,6 +1,6 @@
 """The calls of a client's user that wait for the machine: a future for each, by its key.
 
-Law: a future gets its result once; all that are left fail when the client ends.
+A future gets its result once; all that are left fail when the client ends.
 """
 
 from __future__ import annotations

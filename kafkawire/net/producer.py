@@ -1,6 +1,6 @@
 """Producing from asyncio.
 
-Law: each record that `send` accepted gets its result in its future, in order within a partition; a
+Each record that `send` accepted gets its result in its future, in order within a partition; a
 cancelled `send` has either sent nothing or the complete record.
 
     async with Producer({"bootstrap.servers": "localhost:9092"}) as producer:

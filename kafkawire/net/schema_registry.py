@@ -1,6 +1,6 @@
 """Gets schemas from a registry over HTTP.
 
-Law: an answer is bounded in size and time; credentials go to the registry alone (no redirect is
+An answer is bounded in size and time; credentials go to the registry alone (no redirect is
 followed) and into no error.
 """
 

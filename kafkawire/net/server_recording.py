@@ -1,6 +1,6 @@
 """Records the traffic of a server as a pcap file with synthesized TCP packets.
 
-Law: every byte received or sent is recorded once, in order; addresses and ports are those of the
+Every byte received or sent is recorded once, in order; addresses and ports are those of the
 sockets; names, and nodes without sockets, are at loopback. The bytes may contain passwords, so only
 the owner may read the file. Sequence numbers start at 1; there are no losses and no
 retransmissions.

@@ -1,6 +1,6 @@
 """TLS of one connection on the server's side, without I/O.
 
-Law: no socket, no clock. The cluster knows the connection from accept on, so its limits and its
+No socket, no clock. The cluster knows the connection from accept on, so its limits and its
 idle timeout apply during the handshake too.
 
     socket ─▶ receive ─▶ plaintext      plaintext ─▶ send ─▶ pending ─▶ socket

@@ -1,6 +1,6 @@
 """Consuming from asyncio as a member of a share group.
 
-Law: a record is returned once for each delivery; records that are still buffered here are never
+A record is returned once for each delivery; records that are still buffered here are never
 accepted. A cancelled call loses nothing: the next one returns its records.
 
     async with ShareConsumer({"bootstrap.servers": "localhost:9092", "group.id": "g"}) as consumer:

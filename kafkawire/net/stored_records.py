@@ -1,6 +1,6 @@
 """Reads the records of a partition out of its log, for tests: without a client or a request.
 
-Law: what is returned is what a consumer with `isolation.level=read_committed` gets, except that an
+What is returned is what a consumer with `isolation.level=read_committed` gets, except that an
 open transaction holds nothing back.
 """
 

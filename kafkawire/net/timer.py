@@ -1,6 +1,6 @@
 """One timer of the running event loop, moved as the next deadline of a machine changes.
 
-Law: it wakes its owner once for each time that is set, and not after `set(None)`.
+It wakes its owner once for each time that is set, and not after `set(None)`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes TLS contexts from Kafka's configuration.
 
-Law: by default certificates are verified and must match the host name.
+By default certificates are verified and must match the host name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The transactions of a producer, from asyncio.
 
-Law: each call has its result, or raises. After a call that timed out or was cancelled, the same
+Each call has its result, or raises. After a call that timed out or was cancelled, the same
 call again waits for the same result.
 
     async with Producer({..., "transactional.id": "billing-1"}) as producer:

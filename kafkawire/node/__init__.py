@@ -1,6 +1,6 @@
 """One node of a cluster: a broker, a controller, or both, over its disks.
 
-Law: events in, effects out, decoded messages alone; see `node`. What is on the wire, and when a
+Events in, effects out, decoded messages alone; see `node`. What is on the wire, and when a
 response is late, is its caller's affair.
 
     handle(event, now) -> effects     next_deadline()     advance(now)

@@ -1,6 +1,6 @@
 """Reports to the controller in which log directories replicas are, as Kafka's AssignmentsManager.
 
-Law: a difference from the metadata is reported until the controller has it, also that of a
+A difference from the metadata is reported until the controller has it, also that of a
 directory which has failed meanwhile: only so does the controller know that its replicas are offline
 (KIP-858). One request is in flight.
 """

@@ -1,6 +1,6 @@
 """The connections from one broker to another before 2.8: their effects and events.
 
-Law: a number of a connection is chosen by the cluster, never reused, and not that of a client.
+A number of a connection is chosen by the cluster, never reused, and not that of a client.
 """
 
 from __future__ import annotations

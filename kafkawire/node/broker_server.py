@@ -1,6 +1,6 @@
 """The broker of a node: its logs, its replicas, its lifecycle, and the metadata that it observes.
 
-Law: metadata is published only from the broker's own registration on, so that a restarted broker
+Metadata is published only from the broker's own registration on, so that a restarted broker
 never leads or follows by what was true of an earlier incarnation. A log directory that fails takes
 its replicas offline (KIP-112, KIP-858); without the first, or without any, the broker cannot go on.
 """

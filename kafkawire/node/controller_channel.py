@@ -1,6 +1,6 @@
 """Requests of a broker to the active controller, as Kafka's NodeToControllerChannelManager.
 
-Law: a request is sent again until a controller that is active responds, or its time is over; who
+A request is sent again until a controller that is active responds, or its time is over; who
 sent it gets one response, or None. The controller may have acted on a request that is sent again.
 """
 

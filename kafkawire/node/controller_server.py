@@ -1,6 +1,6 @@
 """The controller of a node: the quorum controller, beside the voter that commits its records.
 
-Law: what the controller decides goes to the voter at the offset that it was decided for, and what
+What the controller decides goes to the voter at the offset that it was decided for, and what
 is committed comes back before anything later does.
 """
 

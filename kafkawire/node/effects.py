@@ -1,6 +1,6 @@
 """The effects that a node returns to its caller.
 
-Law: effects are carried out in order. What a response promises is on disk, or on the disks of
+Effects are carried out in order. What a response promises is on disk, or on the disks of
 others, when it is returned: files are written while an event is handled.
 """
 

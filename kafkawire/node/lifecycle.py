@@ -1,6 +1,6 @@
 """The lifecycle of a broker as its controller sees it: registration, heartbeats, shutdown.
 
-Law: the state changes through `TRANSITIONS` alone; docs/internals/cluster.md draws it. One request
+The state changes through `TRANSITIONS` alone; docs/internals/cluster.md draws it. One request
 is in flight. A broker requests to be unfenced only after it has published metadata with its
 registration.
 """

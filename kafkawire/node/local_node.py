@@ -1,6 +1,6 @@
 """A node of a cluster in one process: its disks, and its work while it runs.
 
-Law: what a disk has survives its node; what is wrong with it stays until it is repaired. A node
+What a disk has survives its node; what is wrong with it stays until it is repaired. A node
 waits for its disks, though others in the same thread go on: what an event leads to leaves once the
 disks are done, and later events wait, in order.
 """

@@ -1,6 +1,6 @@
 """DescribeLogDirs and AlterReplicaLogDirs: what is in the log directories of a broker (KIP-113).
 
-Law: a directory that has failed is described by its error alone; nothing is moved from it or to it.
+A directory that has failed is described by its error alone; nothing is moved from it or to it.
 """
 
 from __future__ import annotations

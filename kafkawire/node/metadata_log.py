@@ -1,6 +1,6 @@
 """The log of a quorum's replica in a log directory, as Kafka's KafkaMetadataLog.
 
-Law: a snapshot is durable before the log that it replaces is cut; what is on disk after a crash is
+A snapshot is durable before the log that it replaces is cut; what is on disk after a crash is
 brought to the same state by the next start.
 
     __cluster_metadata-0/  *.log  leader-epoch-checkpoint  OFFSET-EPOCH.checkpoint  quorum-state

@@ -1,6 +1,6 @@
 """One node of a cluster, a broker, a controller or both, as one machine on message level.
 
-Law: no I/O but the disks that are passed in; files are written while an event is handled, so an
+No I/O but the disks that are passed in; files are written while an event is handled, so an
 effect that leaves rests on what is on disk.
 
     RequestReceived ─▶ quorum │ controller │ replicas │ forwarded to the active controller

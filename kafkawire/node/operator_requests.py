@@ -1,6 +1,6 @@
 """Requests of a cluster's operator in the same process: each has a connection of its own.
 
-Law: they are requests between brokers; so they are not reported, and no fault meets them.
+They are requests between brokers; so they are not reported, and no fault meets them.
 """
 
 from __future__ import annotations

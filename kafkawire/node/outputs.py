@@ -1,6 +1,6 @@
 """Handles what the parts of a node return: for another part, or for the caller.
 
-Law: `OUTPUTS` has all of them; a response with a negative token is one of this node to itself.
+`OUTPUTS` has all of them; a response with a negative token is one of this node to itself.
 """
 
 from __future__ import annotations

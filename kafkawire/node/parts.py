@@ -1,6 +1,6 @@
 """The parts of a node, and what they have for each other and for the caller.
 
-Law: what a part returns goes to the end of the queue, and is handled from its beginning: so what
+What a part returns goes to the end of the queue, and is handled from its beginning: so what
 is committed reaches the controller and the broker in the order of the log. Where the log ends, the
 controller knows at once: what it decides next is for that offset.
 """

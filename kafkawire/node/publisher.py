@@ -1,6 +1,6 @@
 """Applies new metadata to the logs of a broker, as Kafka's BrokerMetadataPublisher.
 
-Law: a log belongs to a topic id: that of a deleted topic is deleted before a log of the same name
+A log belongs to a topic id: that of a deleted topic is deleted before a log of the same name
 is created. A replica that is no longer assigned here has no log here.
 """
 

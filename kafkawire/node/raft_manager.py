@@ -1,6 +1,6 @@
 """The quorum's replica of a node with its files, as Kafka's KafkaRaftManager.
 
-Law: committed records are handed on once, in order, decoded, without control records; a snapshot
+Committed records are handed on once, in order, decoded, without control records; a snapshot
 comes in their place. quorum-state is on disk before what depends on it leaves.
 """
 

@@ -1,6 +1,6 @@
 """The log of a partition's replica in a log directory, as replication needs it.
 
-Law: checkpoints that must not be above the log are written before it is cut: all cuts go through
+Checkpoints that must not be above the log are written before it is cut: all cuts go through
 the log manager. A log whose directory fails raises LogOffline; its offsets stay known.
 """
 

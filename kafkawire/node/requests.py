@@ -1,6 +1,6 @@
 """Hands requests and responses to the part of the node that they are for.
 
-Law: the listener decides: the quorum and the controller are behind the listener of controllers,
+The listener decides: the quorum and the controller are behind the listener of controllers,
 replicas behind those of brokers, which forward requests of clients to the active controller.
 """
 

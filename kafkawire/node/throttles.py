@@ -1,6 +1,6 @@
 """The replication quotas that the metadata sets for a broker (KIP-73).
 
-Law: a rate is the broker's own or that of all brokers; which replicas are throttled is a config of
+A rate is the broker's own or that of all brokers; which replicas are throttled is a config of
 topics, `PARTITION:BROKER,...` or `*`. An entry that is not valid throttles nothing.
 """
 

@@ -1,6 +1,6 @@
 """Captures in Python and Jupyter: tables, SQL, messages as objects, reports.
 
-Law: nothing is read before it is used; pandas, polars and DuckDB are imported only for what
+Nothing is read before it is used; pandas, polars and DuckDB are imported only for what
 needs them. HTML is escaped, and its size is bounded.
 
     capture = kafkawire.open_capture("trace*.pcap")

@@ -1,6 +1,6 @@
 """Opens captures for Python and Jupyter: tables, SQL, messages, reports.
 
-Law: files are read anew each time that they are used, except for tables that queries
+Files are read anew each time that they are used, except for tables that queries
 need, which are kept in a private temporary folder until the capture is closed.
 """
 

@@ -1,6 +1,6 @@
 """Makes HTML of tables and trees, for Jupyter.
 
-Law: every text is escaped, first for display, then for HTML; of anything long, the beginning is
+Every text is escaped, first for display, then for HTML; of anything long, the beginning is
 shown, and how much is left out.
 """
 

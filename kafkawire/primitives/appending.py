@@ -1,6 +1,6 @@
 """Appends short texts and short lists of int32: the interpreted version of `appending.h`.
 
-Law: what a function does not append, the writer does, with the same bytes or with an error.
+What a function does not append, the writer does, with the same bytes or with an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turns a failure of the fast codec into an error that names field and byte.
 
-Law: a success costs nothing. After a failure the message is walked over again, with the path. The
+A success costs nothing. After a failure the message is walked over again, with the path. The
 package's `__init__` installs what does that (`install`): this layer does not import it.
 """
 

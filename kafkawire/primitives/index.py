@@ -1,6 +1,6 @@
 """Maps names and API keys to message classes.
 
-Law: listing messages imports none of them; a module is imported when its class is first used.
+Listing messages imports none of them; a module is imported when its class is first used.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Limits on decoding, for hostile data.
 
-Law: every length is compared with the bytes left before memory is allocated; these limits bound the
+Every length is compared with the bytes left before memory is allocated; these limits bound the
 rest. Nesting needs none: a schema cannot contain itself (the generator rejects it), so depth is
 fixed when code is generated.
 """

@@ -1,6 +1,6 @@
 """Reads one message body. Native under mypyc; the same source runs interpreted.
 
-Law: truncated data never yields a value. `read_iN_be` and indexing raise IndexError; a slice does
+Truncated data never yields a value. `read_iN_be` and indexing raise IndexError; a slice does
 not, so every slice follows a comparison with `end`; positions never go below zero; a count is
 compared with the bytes left, and with the budget, before memory is allocated.
 """

@@ -1,6 +1,6 @@
 /* Shares values that repeat in structs and messages: the quick version of `shared.py`.
 
-   Law: shared values are read-only, so sharing affects memory and time only. A table of fixed size caches values; a
+   Shared values are read-only, so sharing affects memory and time only. A table of fixed size caches values; a
    value is found by all of its bytes, read as words, so that a lookup creates no objects. A text is stored when it
    comes for the second time, for most texts of varied traffic do not: until then it costs a hash of four bytes.
 

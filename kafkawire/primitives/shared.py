@@ -1,6 +1,6 @@
 """Shares values that repeat in structs and messages: the interpreted version of `shared.c`.
 
-Law: shared values are read-only, so sharing affects memory and time only. Both versions return
+Shared values are read-only, so sharing affects memory and time only. Both versions return
 equal values; which ones they share may differ. A table of fixed size caches the most recent values.
 """
 

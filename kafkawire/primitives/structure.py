@@ -1,6 +1,6 @@
 """Base classes of generated code: equality, repr, copies and pickles, by `__match_args__`.
 
-Law: two instances are equal when their classes and all their fields are; it makes no difference
+Two instances are equal when their classes and all their fields are; it makes no difference
 whether an instance is compiled or interpreted, decoded or constructed.
 
 A class may be compiled by another project's build, without the classes here: mypyc then gives it a

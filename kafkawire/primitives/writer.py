@@ -1,6 +1,6 @@
 """Writes one message body. Native under mypyc; the same source runs interpreted.
 
-Law: a value out of the range of its wire type raises; nothing is truncated. A byte is appended as
+A value out of the range of its wire type raises; nothing is truncated. A byte is appended as
 `u8`: with another type compiled code would box it and call a method by name.
 """
 

@@ -1,6 +1,6 @@
 """Frames, headers, error codes, the JSON form and embedded payloads of messages.
 
-Law: importing this package is cheap; a name's module is imported when the name is first used.
+Importing this package is cheap; a name's module is imported when the name is first used.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
 """Payloads that clients exchange through a broker, in layouts without a Kafka schema.
 
-Law: such a class has the methods of a generated message: `decode`, `decode_from`, `encode`,
+Such a class has the methods of a generated message: `decode`, `decode_from`, `encode`,
 `encode_to` and `__fields__`. The layouts are in `connect` and `sticky`; this module is their base.
 """
 

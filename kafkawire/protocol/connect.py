@@ -1,6 +1,6 @@
 """Payloads of Kafka Connect workers in a rebalance (protocol type "connect").
 
-Law: versions only append fields. From version 1 on, missing fields at the end have their defaults,
+Versions only append fields. From version 1 on, missing fields at the end have their defaults,
 as in Connect.
 
     protocol     version   rebalancing

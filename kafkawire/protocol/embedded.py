@@ -1,6 +1,6 @@
 """Decodes payloads inside bytes fields.
 
-Law: one table lists the fields with payloads and the fields that name their kind
+One table lists the fields with payloads and the fields that name their kind
 (`payload_fields`). If the kind is not named, a field is decoded only if its content is
 unambiguous. An empty field has no payload. Content never raises.
 

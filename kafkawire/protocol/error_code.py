@@ -1,6 +1,6 @@
 """The error codes of responses: values, not exceptions.
 
-Law: a code has Kafka's number and name; whether it is retriable is a property of the code, not of
+A code has Kafka's number and name; whether it is retriable is a property of the code, not of
 the caller.
 """
 

@@ -1,6 +1,6 @@
 """Lists the fields of messages and structs at a version, with their types as values.
 
-Law: only this module reads `__fields__` and finds the classes of nested structs; everything that
+Only this module reads `__fields__` and finds the classes of nested structs; everything that
 walks over fields starts here, and builds what it needs once per class and version. It works for the
 messages of any package, compiled or not.
 

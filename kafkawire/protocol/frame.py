@@ -1,6 +1,6 @@
 """Encodes and decodes frames: int32 size, header, body.
 
-Law: a size is compared with the limit first; offsets in errors count from the first byte of the
+A size is compared with the limit first; offsets in errors count from the first byte of the
 frame.
 
     request   size | api key, api version, correlation id, client id ... | body

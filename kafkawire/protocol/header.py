@@ -1,6 +1,6 @@
 """Reads headers, and chooses the header version of a message.
 
-Law: the header's version follows from the API key and the API version alone, as the schemas say
+The header's version follows from the API key and the API version alone, as the schemas say
 (`headerVersions`). Kafka's two exceptions: ControlledShutdown version 0 has no client id, and an
 ApiVersions response never has tagged fields, since its reader does not know yet whether the broker
 supports them (KIP-511).

@@ -1,6 +1,6 @@
 """Converts messages to and from JSON objects, in the form of Kafka's own converters.
 
-Law: `from_json(name, version, to_json(m, version)) == m` for every m decoded in that version; the
+`from_json(name, version, to_json(m, version)) == m` for every m decoded in that version; the
 result of `to_json` holds only what `json` can write.
 
     names        camelCase, as in the schema with its first letter lowered

@@ -1,6 +1,6 @@
 """Writes messages as JSON text, by a template per struct and version.
 
-Law: the text equals `json`'s output for `to_json`, without blanks, except for secrets (see
+The text equals `json`'s output for `to_json`, without blanks, except for secrets (see
 `secrets`), which are replaced by their length unless requested.
 
     struct, version --once--> '{"topics":%s,"timeoutMs":%s}', and how to write other values

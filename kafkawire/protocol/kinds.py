@@ -1,6 +1,6 @@
 """The kinds of embedded payloads: how to decode each, and when a guess is plausible.
 
-Law: content never raises. Malformed bytes give a payload with an `error`; a kind is guessed only if
+Content never raises. Malformed bytes give a payload with an `error`; a kind is guessed only if
 the bytes decode to the last one and are plausible.
 """
 

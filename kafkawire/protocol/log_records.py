@@ -1,6 +1,6 @@
 """Decodes and encodes records of Kafka's internal logs.
 
-Law: content never raises. What cannot be decoded (an unknown type or version, truncated or corrupt
+Content never raises. What cannot be decoded (an unknown type or version, truncated or corrupt
 bytes) is a part with its raw bytes and the reason; null is None, and a null value is a tombstone.
 
     log                    key                            value

@@ -1,6 +1,6 @@
 """Kafka's internal logs: their topics, and the messages of their record types.
 
-Law: a type is valid in one log only, so every log has a table of its own.
+A type is valid in one log only, so every log has a table of its own.
 """
 
 from __future__ import annotations

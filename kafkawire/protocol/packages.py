@@ -1,6 +1,6 @@
 """A generated package, as decoders see it: its messages, its header classes, its header versions.
 
-Law: what reads or writes messages of any package takes the package as a value, and `KAFKA` is ours.
+What reads or writes messages of any package takes the package as a value, and `KAFKA` is ours.
 A package has headers of its own if it has messages named RequestHeader and ResponseHeader;
 otherwise it has Kafka's. Whatever only Kafka does is done only where `is_kafka`.
 

@@ -1,6 +1,6 @@
 """An embedded payload: the decoded content of a bytes field.
 
-Law: a payload has either a value and the version it was read as, or an error.
+A payload has either a value and the version it was read as, or an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lists the bytes fields that hold payloads, for Kafka's messages and for those of other packages.
 
-Law: Kafka's are listed in `PLACES`. A package lists its own in a module `payloads` of its own,
+Kafka's are listed in `PLACES`. A package lists its own in a module `payloads` of its own,
 beside the generated ones; they are checked when the package is first used.
 
     # mine/messages/payloads.py

@@ -1,6 +1,6 @@
 """Decides which parts of messages are secret.
 
-Law: as in Kafka (ConfigDef.Type.PASSWORD, `maybeSensitive` of the broker's configs), a config of
+As in Kafka (ConfigDef.Type.PASSWORD, `maybeSensitive` of the broker's configs), a config of
 unknown type is secret. When in doubt, a value is hidden.
 
     fields    credentials by themselves: tokens, passwords, keys, salts, messages in an Envelope

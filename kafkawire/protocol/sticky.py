@@ -1,6 +1,6 @@
 """The state of the sticky assignors in a subscription's user data.
 
-Law: the version follows from the length.
+The version follows from the length.
 
     assignor             user data
     sticky               topics with the partitions held | version 1: int32 generation (KIP-341)

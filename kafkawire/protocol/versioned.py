@@ -1,6 +1,6 @@
 """Decodes and encodes payloads with a version: int16 version, then the body.
 
-Law: a version newer than the newest known one is read as that one if versions only append by
+A version newer than the newest known one is read as that one if versions only append by
 contract (the consumer and Connect protocols); bytes after it are in the message's `deviations`.
 
     JoinGroup, SyncGroup ...   00 03 | body of ConsumerProtocolSubscription 3

@@ -1,6 +1,6 @@
 """A replica of a KRaft quorum: elections, replication, snapshots, changes of voters.
 
-Law: a sans-IO state machine over a log; see `client`.
+A sans-IO state machine over a log; see `client`.
 
     Quorum state ─▶ states (table) ─▶ voting, epochs ─▶ leading, membership │ following
 """

@@ -1,6 +1,6 @@
 """A replica of a KRaft quorum, voter or observer, as one sans-IO state machine.
 
-Law: nothing here reads a clock, opens a socket or uses a global random generator: `now` is
+Nothing here reads a clock, opens a socket or uses a global random generator: `now` is
 monotonic seconds; random numbers come from a function that is passed in. The log is the one that is
 passed in; the file `quorum-state` is an effect.
 

@@ -1,6 +1,6 @@
 """Writes and reads the batches of a KRaft log: data, control records, snapshots.
 
-Law: a snapshot is a file of batches: header records first, the state, a footer last; its offsets
+A snapshot is a file of batches: header records first, the state, a footer last; its offsets
 count from 0 and its batches have the epoch of its id.
 
     first batch of an epoch   LeaderChange [KRaftVersion, Voters]

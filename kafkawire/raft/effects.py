@@ -1,6 +1,6 @@
 """The effects that a replica returns to its caller.
 
-Law: effects are carried out in order; `PersistQuorumState` precedes what depends on it, and is
+Effects are carried out in order; `PersistQuorumState` precedes what depends on it, and is
 durable before the next effect is carried out.
 """
 

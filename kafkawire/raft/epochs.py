@@ -1,6 +1,6 @@
 """Learns of epochs and leaders from requests and responses; BeginQuorumEpoch, EndQuorumEpoch.
 
-Law: an epoch has one leader: to learn of a second one is a Fault.
+An epoch has one leader: to learn of a second one is a Fault.
 """
 
 from __future__ import annotations

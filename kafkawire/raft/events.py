@@ -1,4 +1,4 @@
-"""The events of a replica. Law: events are values; the time is passed beside them."""
+"""The events of a replica. Events are values; the time is passed beside them."""
 
 from __future__ import annotations
 

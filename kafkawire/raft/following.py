@@ -1,6 +1,6 @@
 """Follows a leader: fetches its log, truncates what diverges, fetches its snapshots.
 
-Law: records are flushed before the next Fetch, which reports them to the leader. What is
+Records are flushed before the next Fetch, which reports them to the leader. What is
 committed is never truncated.
 """
 

@@ -1,6 +1,6 @@
 """Leads an epoch: appends records, serves Fetch and FetchSnapshot, advances the high watermark.
 
-Law: the high watermark is an offset that a majority of the voters has flushed, and only records of
+The high watermark is an offset that a majority of the voters has flushed, and only records of
 the leader's own epoch advance it. A leader from which a majority does not fetch resigns.
 """
 

@@ -1,6 +1,6 @@
 """The log of a replica: an interface, and a log in memory that can crash.
 
-Law: offsets are contiguous; an epoch never decreases; batches are Kafka's, magic 2, with their
+Offsets are contiguous; an epoch never decreases; batches are Kafka's, magic 2, with their
 offsets and leader epochs. What was not flushed may be lost in a crash.
 """
 

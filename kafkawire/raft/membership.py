@@ -1,6 +1,6 @@
 """Changes the voters, one at a time: AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter (KIP-853).
 
-Law: a change needs a record of this epoch committed, and the change before it committed: so two
+A change needs a record of this epoch committed, and the change before it committed: so two
 voter sets that follow each other always share a majority. The newest voters in the log decide,
 committed or not.
 """

@@ -1,6 +1,6 @@
 """Makes the requests that a replica sends.
 
-Law: a request is about the metadata partition alone, and names the cluster.
+A request is about the metadata partition alone, and names the cluster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The state of a replica and its changes: epoch, leader, vote, voters, log (KIP-595, 853, 996).
 
-Law: after `start`, `_enter` alone changes the state, and it checks the table. The epoch never
+After `start`, `_enter` alone changes the state, and it checks the table. The epoch never
 decreases; a vote is given once an epoch; both are persisted before anything that follows is sent.
 """
 

@@ -1,6 +1,6 @@
 """Reads and writes Kafka's file `quorum-state`: what a replica must not forget of elections.
 
-Law: text in and out. Version 0 names the static voters, version 1 (KIP-853) the directory voted
+Text in and out. Version 0 names the static voters, version 1 (KIP-853) the directory voted
 for.
 """
 

@@ -1,6 +1,6 @@
 """Reads what a Fetch is for, and what DescribeQuorum shows (KIP-595, 836, 853).
 
-Law: a replica whose log is not a beginning of this one gets no records.
+A replica whose log is not a beginning of this one gets no records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Keeps the in-flight requests of a replica: one to a node, with timeout and backoff.
 
-Law: a response is expected only while its request is in flight; `reset` forgets them all, so that
+A response is expected only while its request is in flight; `reset` forgets them all, so that
 a response to a request of an earlier state is never taken for one of this state.
 """
 

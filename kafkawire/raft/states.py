@@ -1,6 +1,6 @@
 """The states of a replica of the quorum, and the table of their transitions (KIP-595, KIP-996).
 
-Law: what is not in `TRANSITIONS` does not happen. An observer is never PROSPECTIVE, CANDIDATE or
+What is not in `TRANSITIONS` does not happen. An observer is never PROSPECTIVE, CANDIDATE or
 LEADER, except that a voter which is removed acts as one until it knows that this is committed.
 """
 

@@ -1,6 +1,6 @@
 """Voters of a quorum, and the voter set at each offset of the log (KIP-853).
 
-Law: values. A voter is a node with a directory: the node with a new disk is another voter.
+Values. A voter is a node with a directory: the node with a new disk is another voter.
 """
 
 from __future__ import annotations

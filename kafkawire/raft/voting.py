@@ -1,6 +1,6 @@
 """Elects a leader: Vote requests and responses, with pre-vote (KIP-595, KIP-996).
 
-Law: a vote goes to one candidate an epoch, and only to one whose log has at least what this one
+A vote goes to one candidate an epoch, and only to one whose log has at least what this one
 has. A pre-vote changes nothing; a follower denies it while its leader responds.
 """
 

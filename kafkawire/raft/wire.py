@@ -1,6 +1,6 @@
 """Reads requests and responses between replicas, and makes the responses.
 
-Law: a request is checked here once: its cluster, and that it is about the metadata partition alone.
+A request is checked here once: its cluster, and that it is about the metadata partition alone.
 Fields that a version does not have are not set.
 """
 

@@ -1,6 +1,6 @@
 """Record batches of magic 0, 1 and 2: reading, writing, compression, control records.
 
-Law: a records field is decoded on demand; errors have a path and an offset, and time and memory are
+A records field is decoded on demand; errors have a path and an offset, and time and memory are
 limited.
 
     RecordBatches(data) ─▶ Batch ─▶ Record objects, or Columns ─▶ Arrow

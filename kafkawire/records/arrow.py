@@ -1,6 +1,6 @@
 """Makes Arrow arrays of record columns. The only module here that imports pyarrow.
 
-Law: keys, values and headers of more than 12 bytes are not copied; the arrays keep the buffers
+Keys, values and headers of more than 12 bytes are not copied; the arrays keep the buffers
 alive that they point into.
 
 Views (`binary_view`, `string_view`) are the only layout that can point into a batch, where values

@@ -1,6 +1,6 @@
 """Reads one record batch: its header, its checksum, its records.
 
-Law: nothing after the header is read until records are requested; then the checksum is verified
+Nothing after the header is read until records are requested; then the checksum is verified
 first, limits second.
 
     base offset: int64 │ length: int32 │ partition leader epoch: int32 │ magic: int8 │

@@ -1,6 +1,6 @@
 """Reads a records field: contiguous batches of any magic, without a count.
 
-Law: batches are found by their lengths alone. A truncated last batch is dropped, as a fetch
+Batches are found by their lengths alone. A truncated last batch is dropped, as a fetch
 response may end in one, and `cut_tail` is its number of bytes; any other fault is an error.
 
     (base offset: int64 │ length: int32 │ length bytes, magic in byte 16 of all)*  [a cut batch]

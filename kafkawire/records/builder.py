@@ -1,6 +1,6 @@
 """Writes record batches of magic 2.
 
-Law: a builder always knows its size, and `build` does not end it: more records can be appended and
+A builder always knows its size, and `build` does not end it: more records can be appended and
 built again.
 
     append ─▶ records ─▶ [compressed] ─▶ header with the CRC-32C of what follows it ─▶ joined

@@ -1,7 +1,7 @@
 /* CRC-32C by carry-less multiplication: 256 bytes a turn on processors that multiply in 512-bit registers, 128 on those
    that multiply in 256-bit registers.
 
-   Law: where the processor cannot (`available()` is False), nothing else here may be called, and `checksum` uses the
+   Where the processor cannot (`available()` is False), nothing else here may be called, and `checksum` uses the
    package crc32c, whose import takes more than reading a small capture. `castagnoli.py` is the same module where no
    compiler made it.
 

@@ -1,6 +1,6 @@
 """Computes CRC-32C with the package crc32c: the interpreted version of `castagnoli.c`.
 
-Law: `available` says whether this `crc32c` is faster than the package. Here it is not; in C it is,
+`available` says whether this `crc32c` is faster than the package. Here it is not; in C it is,
 on CPUs with carry-less multiplication in 256-bit or 512-bit registers.
 """
 

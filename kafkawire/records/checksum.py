@@ -1,6 +1,6 @@
 """Computes the two checksums of record batches, without copying.
 
-Law: magic 2 carries CRC-32C (Castagnoli) from its attributes to its end; magic 0 and 1 carry CRC-32
+Magic 2 carries CRC-32C (Castagnoli) from its attributes to its end; magic 0 and 1 carry CRC-32
 (IEEE) from the magic byte to the end.
 
 CRC-32C comes from `castagnoli` if the CPU supports it, otherwise from the package crc32c, which is

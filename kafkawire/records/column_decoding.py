@@ -1,6 +1,6 @@
 """Decodes the records of one batch of magic 2 into columns.
 
-Law: this module reads what `decoding` reads, up to a fault, which it returns. `rows` does the same
+This module reads what `decoding` reads, up to a fault, which it returns. `rows` does the same
 faster if it is compiled, and leaves records that it cannot add to this module.
 """
 

@@ -1,6 +1,6 @@
 """Decodes the records of a batch into columns, some at a time.
 
-Law: the records are those of `Batch.records` with `faults`, and memory is that of a window, or of a
+The records are those of `Batch.records` with `faults`, and memory is that of a window, or of a
 record that is larger. A compressed batch of more than WINDOW_BYTES is decompressed twice: first for
 its size and faults, since a batch beyond a limit has no records, then window by window.
 

@@ -1,6 +1,6 @@
 """The records of many batches as columns in Arrow's layout.
 
-Law: keys, values and headers are not copied. A column of bytes has a view of 16 bytes per row
+Keys, values and headers are not copied. A column of bytes has a view of 16 bytes per row
 (Arrow's view layout) and a validity bitmap; only values of 12 bytes or less are in the view itself.
 
     length: int32 │ first 4 bytes │ buffer: int32 │ position: int32          length > 12

@@ -1,6 +1,6 @@
 """Reads and writes control records: the records of brokers and controllers in a log.
 
-Law: the key has the type, and newer versions may append to it. Values of transaction markers are
+The key has the type, and newer versions may append to it. Values of transaction markers are
 read here; those of KRaft's types are a message of that name, version 0.
 
     key                version: int16 │ type: int16

@@ -1,6 +1,6 @@
 """Reads zigzag varints from the bytes of records.
 
-Law: no read passes `end`, no position goes below the start, and a varint with more bytes than its
+No read passes `end`, no position goes below the start, and a varint with more bytes than its
 type allows is an error. Surplus bits of the last byte are dropped, as in Kafka's `ByteUtils`.
 
     value n is written as n*2 (n >= 0) or -n*2-1 (n < 0), seven bits a byte, low bits first, bit 7

@@ -1,6 +1,6 @@
 """Decodes the records of one batch of magic 2 to objects.
 
-Law: a record's declared length equals that of its fields, and the last record ends with the batch.
+A record's declared length equals that of its fields, and the last record ends with the batch.
 Records before a corrupt one are returned. The key of a header that is not UTF-8 is a
 `ReplacedText`, or an error where `strict`.
 

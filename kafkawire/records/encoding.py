@@ -1,6 +1,6 @@
 """Encodes one record of magic 2, and computes its size.
 
-Law: `decoding` reads what is written here; every varint is as short as possible.
+`decoding` reads what is written here; every varint is as short as possible.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Reads messages of magic 0 and 1, and the message sets inside compressed messages.
 
-Law: a message is a batch of one record, unless it is compressed: then it wraps a message set.
+A message is a batch of one record, unless it is compressed: then it wraps a message set.
 Wrapped messages are not compressed again. Messages before a corrupt one are returned.
 
     offset: int64 │ message size: int32 │ crc: uint32 │ magic: int8 │ attributes: int8 │

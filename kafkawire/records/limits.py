@@ -1,6 +1,6 @@
 """Limits on decoding record batches, for hostile input.
 
-Law: every size and count is compared with these limits before memory is allocated; one call has one
+Every size and count is compared with these limits before memory is allocated; one call has one
 `Budget` for all its batches.
 """
 

@@ -1,6 +1,6 @@
 """Writes messages of magic 0 and 1, as old clients and brokers do.
 
-Law: without a codec every record is one message; with a codec all records are in the value of a
+Without a codec every record is one message; with a codec all records are in the value of a
 single message. The layouts are those of `legacy`.
 """
 

@@ -1,6 +1,6 @@
 """A record, the same for every magic.
 
-Law: a record is a value; equal when all its fields are. Its encoding in a batch (deltas, lengths)
+A record is a value; equal when all its fields are. Its encoding in a batch (deltas, lengths)
 is not part of it.
 """
 

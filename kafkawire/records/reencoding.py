@@ -1,6 +1,6 @@
 """Writes a batch again from its decoded form.
 
-Law: an uncompressed batch is written byte for byte if its varints are minimal and it sets no
+An uncompressed batch is written byte for byte if its varints are minimal and it sets no
 undefined attributes.
 """
 

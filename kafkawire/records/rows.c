@@ -1,6 +1,6 @@
 /* Rows of columns from the records of one batch of magic 2: the quick way beside `column_decoding`.
 
-   Law: a record is added exactly as `column_decoding.add_record` would, or not at all: before one that is wrong, that
+   A record is added exactly as `column_decoding.add_record` would, or not at all: before one that is wrong, that
    there is no room for, or whose header keys are not ASCII, this stops, and the Python code goes on. `rows.py` is the
    same module without a C compiler: it stops before every record.
 

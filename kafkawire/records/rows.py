@@ -1,6 +1,6 @@
 """Adds records to columns: the interpreted version of `rows.c`.
 
-Law: `rows.c` adds a record as `column_decoding.add_record` would, or stops before it. This module
+`rows.c` adds a record as `column_decoding.add_record` would, or stops before it. This module
 stops before every record, so `column_decoding` alone defines the result, and C only makes it
 faster.
 """

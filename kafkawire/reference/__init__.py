@@ -1,6 +1,6 @@
 """A slow codec, built on construct at run time: the oracle in tests, and the base of `explain`.
 
-Law: it shares no code with the generated codec; it may be slow, but not wrong.
+It shares no code with the generated codec; it may be slow, but not wrong.
 
     parse, decode, encode    bytes <-> plain dicts, with a tree of every byte
     verify                   whether bytes are what an encoder writes, and if not, why

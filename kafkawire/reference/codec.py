@@ -1,6 +1,6 @@
 """Parses and builds any message of any version with its construct graph.
 
-Law: slow, and independent of the generated code: it reads schemas, not modules. It knows the field
+Slow, and independent of the generated code: it reads schemas, not modules. It knows the field
 of every byte, which the fast codec does not.
 """
 

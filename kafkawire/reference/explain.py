@@ -1,6 +1,6 @@
 """Explains bytes in rows: offset, bytes, field, type, value; marks the first invalid byte.
 
-Law: every byte is in exactly one row, decoded or not; an elision shows its number of bytes.
+Every byte is in exactly one row, decoded or not; an elision shows its number of bytes.
 
     20  02                  topics      compact []FetchTopic  1 element
     21                        [0]       FetchTopic

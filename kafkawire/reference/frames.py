@@ -1,6 +1,6 @@
 """Explains a frame: its size, its header, its body.
 
-Law: the header's version follows from key and version, and the body begins where the header ends;
+The header's version follows from key and version, and the body begins where the header ends;
 a truncated frame is explained up to its end.
 """
 

@@ -1,6 +1,6 @@
 """Makes the construct graph of a message at a version.
 
-Law: the graph is made from `kafkawire_codegen.model` alone and shares nothing with generated code.
+The graph is made from `kafkawire_codegen.model` alone and shares nothing with generated code.
 Parsing gives plain dicts, attribute -> value, with every field of every version: those of other
 versions have their default.
 

@@ -1,6 +1,6 @@
 """Constructs for Kafka's types of fixed width and varints; each adds its part of the tree.
 
-Law: errors are those of the fast codec, in the same order, with field and byte; bytes that an
+Errors are those of the fast codec, in the same order, with field and byte; bytes that an
 encoder would write differently are noted as flaws.
 """
 

@@ -1,6 +1,6 @@
 """Renders the rows of an explanation as lines of text, in spans that a terminal can colour.
 
-Law: the text is the same with and without colour; the columns are defined in one place.
+The text is the same with and without colour; the columns are defined in one place.
 
     offset | bytes | field, indented | type | value
          ! a note about the row above, ^ under the bad byte

@@ -1,6 +1,6 @@
 """Makes example messages: values of every field of a version, the same in each run.
 
-Law: no field of the version has its default, so that every one of them is on the wire; an array has
+No field of the version has its default, so that every one of them is on the wire; an array has
 one element, an array of numbers two.
 
     example(model of FetchRequest, 12) -> a row for every byte

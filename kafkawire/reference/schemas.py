@@ -1,6 +1,6 @@
 """Builds the models of messages from their schemas, on demand.
 
-Law: kafkawire's own come from the schema files, those of other packages from the facts that the
+Kafkawire's own come from the schema files, those of other packages from the facts that the
 generator put into the package (`_facts`); never from generated codecs.
 """
 

@@ -1,6 +1,6 @@
 """Constructs with a leading length or count: strings, bytes, arrays.
 
-Law: a length is compared with the bytes left before memory is allocated; null is length -1.
+A length is compared with the bytes left before memory is allocated; null is length -1.
 
     string  | length | text |    bytes  | length | run |    array  | count | element | ...
 """

@@ -1,6 +1,6 @@
 """Parses and builds the tagged fields of a struct, known and unknown (KIP-482).
 
-Law: a writer writes them in ascending order, each once, none with its default; a reader accepts any
+A writer writes them in ascending order, each once, none with its default; a reader accepts any
 order, and the last of a repeated known field.
 
     | count | tag | size | value | tag | size | value | ...

@@ -1,6 +1,6 @@
 """The tree of a message: a node for every run of bytes, with its field.
 
-Law: the leaves of a tree, in order, are its bytes, each exactly once; a node whose bytes could not
+The leaves of a tree, in order, are its bytes, each exactly once; a node whose bytes could not
 be decoded is not closed and has no leaf for them.
 
     FetchRequest                     0  62 bytes

@@ -1,6 +1,6 @@
 """Checks whether bytes are canonical: those that an encoder writes for the same values.
 
-Law: canonical is `encode(decode(b)) == b` by the fast codec, and nothing else; the reference codec
+Canonical is `encode(decode(b)) == b` by the fast codec, and nothing else; the reference codec
 only finds the reasons.
 """
 

@@ -1,6 +1,6 @@
 """Replication: leaders and followers of partitions as machines without I/O.
 
-Law: a record is acknowledged to acks=all when every in-sync replica has it; a leader that is
+A record is acknowledged to acks=all when every in-sync replica has it; a leader that is
 elected from these has every acknowledged record.
 
     ReplicaManager.handle(event, now) -> effects    next_deadline()    advance(now)

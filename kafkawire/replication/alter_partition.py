@@ -1,6 +1,6 @@
 """Sends proposed ISRs to the controller, as Kafka's AlterPartitionManager.
 
-Law: one request is in flight; what was proposed meanwhile goes into the next one. A proposal that
+One request is in flight; what was proposed meanwhile goes into the next one. A proposal that
 the controller neither makes nor refuses for good is sent again.
 """
 

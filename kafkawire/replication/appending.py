@@ -1,6 +1,6 @@
 """Appends records to the partitions that this broker leads, for Produce and for the broker itself.
 
-Law: acks=all completes when the high watermark has passed the records; then, or at the timeout, it
+Acks=all completes when the high watermark has passed the records; then, or at the timeout, it
 is said of each partition what became of it. acks=0 and acks=1 complete at once.
 """
 

@@ -1,6 +1,6 @@
 """What the replicas of a broker share: who it is, its configuration, the metadata.
 
-Law: the image is only read; it changes between two events.
+The image is only read; it changes between two events.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The effects that a replica manager returns to its caller.
 
-Law: effects are carried out in order.
+Effects are carried out in order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The events of a replica manager.
 
-Law: events are values; the time is passed beside them (`handle(event, now)`).
+Events are values; the time is passed beside them (`handle(event, now)`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a Fetch requests, who fetches, and up to where and from which replica it may read.
 
-Law: followers read up to the log end, consumers up to the high watermark or the last stable offset.
+Followers read up to the log end, consumers up to the high watermark or the last stable offset.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fetches from one leader all partitions that it leads and this broker follows.
 
-Law: one request is in flight; a response counts for a partition only if its log and leader epoch
+One request is in flight; a response counts for a partition only if its log and leader epoch
 are still those of the request. The leader's diverging epoch truncates a log, never a guess. A log
 whose directory fails is left to `LogsFailed`.
 """

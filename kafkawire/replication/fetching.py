@@ -1,6 +1,6 @@
 """Handles Fetch of followers and consumers, at once or when enough bytes are there.
 
-Law: followers read up to the log end, consumers up to the high watermark or the last stable offset,
+Followers read up to the log end, consumers up to the high watermark or the last stable offset,
 from the leader or, with a rack, from a follower (KIP-392). Epochs are compared before offsets.
 """
 

@@ -1,6 +1,6 @@
 """The ISR of a partition at its leader: committed, or changed and not yet accepted (KIP-497).
 
-Law: while a change is pending, the maximal ISR counts: whoever the controller may regard as in
+While a change is pending, the maximal ISR counts: whoever the controller may regard as in
 sync, before or after the change. The high watermark waits for all of these.
 """
 

@@ -1,6 +1,6 @@
 """Handles ListOffsets, OffsetForLeaderEpoch and DeleteRecords.
 
-Law: a new leader does not say an end offset to consumers before its high watermark reached the
+A new leader does not say an end offset to consumers before its high watermark reached the
 start of its epoch (KIP-207); records count as deleted when no live replica has them (KIP-107).
 """
 

@@ -1,6 +1,6 @@
 """A replica of a partition: as leader, its followers, ISR and high watermark; as follower, its log.
 
-Law: the high watermark is what every replica of the maximal ISR has; only a follower that has it,
+The high watermark is what every replica of the maximal ISR has; only a follower that has it,
 and the start of the leader's epoch, joins the ISR; requests with another leader epoch are fenced.
 """
 

@@ -1,6 +1,6 @@
 """Delayed operations as data, as Kafka's DelayedOperationPurgatory.
 
-Law: an operation completes once: when the last thing that it waits for happened, when its time is
+An operation completes once: when the last thing that it waits for happened, when its time is
 over, or when the leader of its partition changed. Work grows with what is added and what is
 reached, not with what still waits.
 """

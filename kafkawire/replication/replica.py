@@ -1,6 +1,6 @@
 """What a leader knows of a follower, from its fetches.
 
-Law: a follower has caught up when it fetched what was the log end at its previous fetch; so a
+A follower has caught up when it fetched what was the log end at its previous fetch; so a
 follower that is always a little behind is not out of sync (KAFKA-1546).
 """
 

@@ -1,6 +1,6 @@
 """The replicas of one broker as a machine, as Kafka's ReplicaManager.
 
-Law: events in, effects out; what an event completed is completed before `handle` returns.
+Events in, effects out; what an event completed is completed before `handle` returns.
 
     metadata ─▶ leaders, followers ─▶ Fetch ─▶ high watermark ─▶ delayed Produce, Fetch
                                          └──▶ ISR ─▶ AlterPartition

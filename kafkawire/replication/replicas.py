@@ -1,6 +1,6 @@
 """The replicas of one broker, by topic id and by topic name, and which of them changed.
 
-Law: whoever changes a partition marks it; the replica manager then completes what waited for it.
+Whoever changes a partition marks it; the replica manager then completes what waited for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The states of a replica on its broker, and of the ISR at the leader, as tables.
 
-Law: a state changes through these tables alone; what they do not list is an error of the caller.
+A state changes through these tables alone; what they do not list is an error of the caller.
 docs/internals/cluster.md draws them.
 """
 

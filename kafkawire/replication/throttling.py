@@ -1,6 +1,6 @@
 """Replication quotas: leader.replication.throttled.rate, follower.replication.throttled.rate.
 
-Law: in-sync replicas are never throttled (KIP-73). What exceeds the rate is paid for by waiting.
+In-sync replicas are never throttled (KIP-73). What exceeds the rate is paid for by waiting.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Computes reports about a capture: one collector per report, all in one pass.
 
-Law: the memory of a collector grows with the number of clients, topics or groups, never with the
+The memory of a collector grows with the number of clients, topics or groups, never with the
 length of the capture.
 """

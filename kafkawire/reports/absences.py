@@ -1,6 +1,6 @@
 """Finds out when a group has no members, and when members are silent or out of their group.
 
-Law: what the capture does not show is not invented: a group is without members only if all those
+What the capture does not show is not invented: a group is without members only if all those
 that the leader or a request named have left, and until the next one joins.
 
     silent          a member sends nothing (see `silences`) and is in the group

@@ -1,6 +1,6 @@
 """Counts requests, responses, errors and latencies by API.
 
-Law: each request and each response is counted once, even if the other is not in the capture; a
+Each request and each response is counted once, even if the other is not in the capture; a
 Produce request with acks=0 expects no response.
 """
 

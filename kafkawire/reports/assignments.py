@@ -1,6 +1,6 @@
 """Finds which member of a group held which partitions, and when.
 
-Law: an assignment lasts until the member's next assignment, until it leaves, or until a rebalance
+An assignment lasts until the member's next assignment, until it leaves, or until a rebalance
 in which consumption stops; what the kept timeline does not contain is not invented.
 """
 

@@ -1,6 +1,6 @@
 """Counts exchanges in buckets of time, by API, client and topics, in bounded memory.
 
-Law: each exchange with a time is counted in one cell, so sums over cells are exact; a client or a
+Each exchange with a time is counted in one cell, so sums over cells are exact; a client or a
 topic that is listed by name has all its exchanges under that name, the others share `None`. When
 there are too many cells, buckets become wider or fewer names are listed.
 

@@ -1,6 +1,6 @@
 """Identifies the clients of a capture: client ids, addresses, software, requests and versions.
 
-Law: a client is a client id, an address and a software; a connection of unknown software is counted
+A client is a client id, an address and a software; a connection of unknown software is counted
 for the software of the same client id and address, if there is exactly one.
 
     connection --end--> counts by client id --> client

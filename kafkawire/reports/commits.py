@@ -1,6 +1,6 @@
 """Offsets that a group committed, and consecutive commits of one member.
 
-Law: the lag of a partition whose end offset is unknown is unknown, not zero.
+The lag of a partition whose end offset is unknown is unknown, not zero.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts latencies and errors by API, client, broker and topic.
 
-Law: an exchange of several topics counts for each of them. So many names of a kind are counted by
+An exchange of several topics counts for each of them. So many names of a kind are counted by
 name, in order of appearance; the exchanges of later names are counted together.
 """
 

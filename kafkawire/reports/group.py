@@ -1,6 +1,6 @@
 """The history of one group: rebalances, commits, absences, and a timeline of its events.
 
-Law: commits of a member between two other events are one entry; of a long timeline the first and
+Commits of a member between two other events are one entry; of a long timeline the first and
 the last entries are kept, and the omitted ones are counted.
 """
 

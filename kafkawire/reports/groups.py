@@ -1,6 +1,6 @@
 """Collects the histories of the groups of a capture.
 
-Law: a client that sends heartbeats is a member, even if its join is not in the capture; a member is
+A client that sends heartbeats is a member, even if its join is not in the capture; a member is
 identified by its own requests, not by those of others about it.
 
     group events --.

@@ -1,6 +1,6 @@
 """Counts problems by kind, and classifies every payload byte.
 
-Law: captured = messages + truncated + unparsed + other protocols + discarded + conflicting +
+Captured = messages + truncated + unparsed + other protocols + discarded + conflicting +
 repeated + unaccounted, and unaccounted is 0.
 """
 

@@ -1,6 +1,6 @@
 """Estimates quantiles in bounded memory.
 
-Law: the relative error of a quantile is at most 1 %, whatever the values and however many; memory
+The relative error of a quantile is at most 1 %, whatever the values and however many; memory
 grows only with their range: nanoseconds up to a day take at most 1,600 buckets.
 
     bucket i counts values in (g^(i-1), g^i], g = 1.01/0.99, and stands for 2 g^i / (g + 1)

@@ -1,6 +1,6 @@
 """Checks whether clients are compatible with a Kafka release.
 
-Law: a client is not ready only if it uses an API version that an earlier release supported and the
+A client is not ready only if it uses an API version that an earlier release supported and the
 target does not; versions newer than the target are negotiated down by the client. A client that
 cannot be checked is listed with the reason.
 """

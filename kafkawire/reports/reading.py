@@ -1,6 +1,6 @@
 """Reads a capture once for any number of collectors.
 
-Law: each row, exchange and end of a connection is passed once to each collector, in their order.
+Each row, exchange and end of a connection is passed once to each collector, in their order.
 
     captures --> rows ------.
            `--> exchanges --+--> collectors

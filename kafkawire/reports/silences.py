@@ -1,6 +1,6 @@
 """Finds out when clients send nothing: no heartbeat, no fetch, no other request.
 
-Law: a client that waits for a response is not silent; a silence is noticed by the request that ends
+A client that waits for a response is not silent; a silence is noticed by the request that ends
 it, so that one until the end of the capture is not reported.
 """
 

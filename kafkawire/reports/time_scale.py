@@ -1,6 +1,6 @@
 """Divides the time of a capture into buckets, which become wider as the capture gets longer.
 
-Law: there are at most `MAX_BUCKETS` buckets; when they become wider, each is part of one.
+There are at most `MAX_BUCKETS` buckets; when they become wider, each is part of one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Counts what was produced to topics and fetched from them.
 
-Law: bytes and records are those on the wire, of complete batches, whether the broker accepted them
+Bytes and records are those on the wire, of complete batches, whether the broker accepted them
 or not; a topic that is referred to by id and by name is one topic.
 """
 

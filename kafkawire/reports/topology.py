@@ -1,6 +1,6 @@
 """Counts who produces to which topics and who consumes from them.
 
-Law: bytes are those of record batches on the wire; followers, which fetch as brokers, are not
+Bytes are those of record batches on the wire; followers, which fetch as brokers, are not
 consumers. Memory is bounded by `MAX_LINKS`.
 
     client --produced--> topic --fetched--> client

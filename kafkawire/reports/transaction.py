@@ -1,6 +1,6 @@
 """A transaction of a transactional id, and the history of the id.
 
-Law: what becomes of a transaction is what the capture shows, no guess: without a response to its
+What becomes of a transaction is what the capture shows, no guess: without a response to its
 EndTxn it is unknown, and without an end it is hanging.
 """
 

@@ -1,6 +1,6 @@
 """Collects the transactions of a capture, by transactional id.
 
-Law: a transaction begins with the first request that adds to it, and ends with EndTxn, or with the
+A transaction begins with the first request that adds to it, and ends with EndTxn, or with the
 InitProducerId of a new producer; memory grows with transactional ids, not with transactions.
 
     InitProducerId ------------> producer id, epoch; aborts what is open

@@ -1,6 +1,6 @@
 """Tracks the end offsets of partitions, to compute the lag of committed offsets.
 
-Law: an end offset applies to commits after the response that reports it; an end that was never
+An end offset applies to commits after the response that reports it; an end that was never
 reported is unknown, not zero.
 """
 

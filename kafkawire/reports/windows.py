@@ -1,6 +1,6 @@
 """Counts exchanges of the last seconds, by API, client, topic, group and broker.
 
-Law: memory is bounded: so many seconds, so many names of a kind in each, the others together; a
+Memory is bounded: so many seconds, so many names of a kind in each, the others together; a
 request in flight is counted until its exchange is complete, whatever its age.
 
     request --> in flight           exchange --> the slot of its second --too old--> dropped

@@ -1,6 +1,6 @@
 """Reads the tables of `kafkawire.capture.tables` in Spark, from any number of captures.
 
-Law: the rows are those that a single process gives for the same set of files.
+The rows are those that a single process gives for the same set of files.
 """
 
 from __future__ import annotations

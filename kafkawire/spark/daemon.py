@@ -1,6 +1,6 @@
 """The process from which Spark forks its Python workers, with all modules loaded.
 
-Law: it is Spark's own daemon. What a worker would load first is already there, and frozen, so that
+It is Spark's own daemon. What a worker would load first is already there, and frozen, so that
 the cyclic GC, which Spark runs after each task, skips it.
 
     spark.python.daemon.module: see `session`

@@ -1,6 +1,6 @@
 """Diagnoses many captures in Spark: each set of files in a task of its own.
 
-Law: the findings of a set are those of `kafkawire diagnose` on its files. Rules follow clients,
+The findings of a set are those of `kafkawire diagnose` on its files. Rules follow clients,
 groups and partitions through a whole capture, so that a set is never cut; sets are what several
 tasks read at once. What two sets saw of a client are findings of each; nothing is added up.
 

@@ -1,6 +1,6 @@
 """Errors of Spark jobs, apart from problems in the content of captures.
 
-Law: every text that leaves a worker is ASCII; anything else can make Spark hang instead of fail.
+Every text that leaves a worker is ASCII; anything else can make Spark hang instead of fail.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Ends the work of a driver in order when it is interrupted.
 
-Law: the work runs in a thread, so SIGINT reaches a main thread that is not in a call to Java: jobs
+The work runs in a thread, so SIGINT reaches a main thread that is not in a call to Java: jobs
 can be cancelled, and the work cleans up before the interrupt is raised.
 """
 

@@ -1,6 +1,6 @@
 """The job of `kafkawire spark`: tables of a set of captures as Parquet, and a manifest.
 
-Law: the output is that of one run, which has the directory locked. The manifest is deleted before
+The output is that of one run, which has the directory locked. The manifest is deleted before
 the files that it names, and written after all others (`write.output_directory`).
 """
 

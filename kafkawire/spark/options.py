@@ -1,6 +1,6 @@
 """Options of the reader.
 
-Law: option names are those of the documentation, in any case; invalid values and unknown names are
+Option names are those of the documentation, in any case; invalid values and unknown names are
 rejected before any work is done.
 """
 

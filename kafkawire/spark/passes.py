@@ -1,6 +1,6 @@
 """Decodes the tables of a job in as few passes over the packets as possible.
 
-Law: rows are those of each table on its own.
+Rows are those of each table on its own.
 
     tables --plain ones together, others alone--> passes --one after the other--> decoded tables
 """

@@ -1,6 +1,6 @@
 """Reads a table of a set of captures as a DataFrame.
 
-Law: the rows are those of `kafkawire.capture.tables.read`, however files are split, ordered and
+The rows are those of `kafkawire.capture.tables.read`, however files are split, ordered and
 distributed.
 
     regions --connections in one region only--> engine, table -----> rows | facts   (persisted)

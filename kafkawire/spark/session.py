@@ -2,7 +2,7 @@
 
 These are Python, loopback and bounded batches.
 
-Law: settings of the caller or the environment win; only what they leave open is set.
+Settings of the caller or the environment win; only what they leave open is set.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The data source `kafkapcap`: a table of captures by `spark.read.format("kafkapcap")`.
 
-Law: a task reads whole sets (`sets`: all files together, those of a directory, or each file) with
+A task reads whole sets (`sets`: all files together, those of a directory, or each file) with
 the engine of a single process, so its rows are correct on their own.
 
 Spark offers no shuffle to data sources, so files and splits that share connections must be read by

@@ -1,6 +1,6 @@
 """Adds decoded keys and values to the table `records` in Spark.
 
-Law: the driver looks up schemas, each once, whatever the number of workers; these reach no
+The driver looks up schemas, each once, whatever the number of workers; these reach no
 registry. Rows are those of `kafkawire.capture.tables.decoded_values`.
 
     records --workers--> schemas named, most frequent first --driver--> decoders --workers--> rows

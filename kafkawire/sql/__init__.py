@@ -1,6 +1,6 @@
 """Queries captures in SQL, by DuckDB over the tables of `kafkawire.capture.tables`.
 
-Law: only the tables that a statement needs are made, and of a table that is read once only the
+Only the tables that a statement needs are made, and of a table that is read once only the
 columns that it needs; a statement can neither read nor write files.
 
     SQL --needs--> tables, columns --read--> record batches --DuckDB--> record batches

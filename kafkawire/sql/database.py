@@ -1,6 +1,6 @@
 """Runs SQL statements on captures: makes the tables that a statement needs, and calls DuckDB.
 
-Law: rows of a table that one query reads once pass through it in batches; all other tables are
+Rows of a table that one query reads once pass through it in batches; all other tables are
 kept on disk, in a private temporary folder that is removed at the end. Statements can neither read
 nor write other files, and cannot change that.
 """

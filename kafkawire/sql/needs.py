@@ -1,6 +1,6 @@
 """Finds the tables and columns that a statement needs, in the syntax tree of DuckDB's parser.
 
-Law: what is found is never too little. Where the tree does not show which columns are used (stars,
+What is found is never too little. Where the tree does not show which columns are used (stars,
 natural joins, whole rows), all are needed; where there is no tree (statements that are no queries),
 each table whose name is in the text is needed.
 """

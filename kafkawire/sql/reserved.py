@@ -1,6 +1,6 @@
 """Columns whose names are reserved words of SQL: quotes them, or says how to.
 
-Law: a statement that DuckDB parses is never changed.
+A statement that DuckDB parses is never changed.
 """
 
 from __future__ import annotations

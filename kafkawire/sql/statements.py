@@ -1,6 +1,6 @@
 """Splits text into SQL statements, as it is typed.
 
-Law: a `;` ends a statement only outside of strings, quoted names and comments.
+A `;` ends a statement only outside of strings, quoted names and comments.
 """
 
 from __future__ import annotations

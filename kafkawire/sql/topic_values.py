@@ -1,6 +1,6 @@
 """Decodes the records of a topic into a table, whose column `value` has the type of the values.
 
-Law: the table has every record of the topic but control records; a value that cannot be decoded is
+The table has every record of the topic but control records; a value that cannot be decoded is
 null, with the reason beside it. It is in files, and so are decoded values until their type is
 known: memory does not grow with the topic.
 

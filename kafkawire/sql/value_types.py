@@ -1,6 +1,6 @@
 """Finds the type that values have in common, and makes columns of it.
 
-Law: values are added in portions of any size. Those without a common type, or with too many fields,
+Values are added in portions of any size. Those without a common type, or with too many fields,
 are JSON text.
 
     portions of values --add--> common type --array--> columns

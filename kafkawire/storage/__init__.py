@@ -1,6 +1,6 @@
 """The log directories of a broker: logs of partitions on a disk, in Kafka's file formats.
 
-Law: what is flushed survives a crash, and nothing incomplete does; time and ids come in as
+What is flushed survives a crash, and nothing incomplete does; time and ids come in as
 arguments. Errors of a disk take a log directory offline, not the broker.
 
     LogManager -> log directories -> UnifiedLog -> LogSegment -> Disk: FileDisk or MemoryDisk

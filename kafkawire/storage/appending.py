@@ -1,6 +1,6 @@
 """Checks batches that are to be appended, as far as a log itself must.
 
-Law: batches are complete, fit into a segment, and their offsets follow the log end; those of a
+Batches are complete, fit into a segment, and their offsets follow the log end; those of a
 leader were validated, those of another broker have their checksums verified.
 """
 

@@ -1,6 +1,6 @@
 """The leader epochs of a partition and where each began, in memory and in its checkpoint.
 
-Law: epochs and start offsets grow; each change is durable before the method returns, so no batch
+Epochs and start offsets grow; each change is durable before the method returns, so no batch
 of an epoch is in the log before the epoch is in the checkpoint.
 """
 

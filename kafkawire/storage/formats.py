@@ -1,6 +1,6 @@
 """Reads and writes Kafka's small files: checkpoints, properties, producer snapshots.
 
-Law: a file is replaced as a whole (`disk.replace`), so a crash leaves the old or the new content;
+A file is replaced as a whole (`disk.replace`), so a crash leaves the old or the new content;
 reading is that of `kafkawire.log`, and what it reports as an error raises CorruptFile.
 """
 

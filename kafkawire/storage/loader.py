@@ -1,6 +1,6 @@
 """Loads a log from its files and, after a crash, recovers it.
 
-Law: what was flushed is there afterwards; the log ends before the first batch that is incomplete or
+What was flushed is there afterwards; the log ends before the first batch that is incomplete or
 invalid, and nothing after it is kept. Everything that batches say (indexes, epochs, producers)
 is rebuilt from them, from the recovery point on. What is missing or damaged before the recovery
 point was durable, so no crash explains it: loading raises CorruptFile and changes no batches.

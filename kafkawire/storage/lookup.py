@@ -1,6 +1,6 @@
 """Looks up offsets by timestamp in a log, for ListOffsets.
 
-Law: a timestamp finds the first record from the log start on that is not earlier; the time index
+A timestamp finds the first record from the log start on that is not earlier; the time index
 leads to a batch, and only batches that can have the record are read.
 """
 

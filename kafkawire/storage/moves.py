@@ -1,6 +1,6 @@
 """Moves logs between the log directories of a broker (KIP-113).
 
-Law: the log is the copy with the highest move generation. The future log is a prefix of the log,
+The log is the copy with the highest move generation. The future log is a prefix of the log,
 offset by offset and epoch by epoch; it is durable before it takes the log's place.
 
     begin ─▶ copy ... ─▶ caught up: promote (-future loses its suffix) ─▶ the old log is deleted

@@ -1,6 +1,6 @@
 """The state of one producer in a partition, and the rules for its next batch.
 
-Law: rules are checked before an append and never when a log is read back or replicated: what is
+Rules are checked before an append and never when a log is read back or replicated: what is
 in the log was accepted.
 
     epoch not older │ sequence follows the last │ within a transaction only transactional batches

@@ -1,6 +1,6 @@
 """The producers of a partition: their state, ongoing transactions, and snapshots of both.
 
-Law: the state is that of all batches before `map_end_offset`. A snapshot is named by that offset;
+The state is that of all batches before `map_end_offset`. A snapshot is named by that offset;
 one that is corrupt, or beyond the log, is deleted, and an earlier one takes its place. There are
 at most MAX_PRODUCERS: the one that wrote longest ago is forgotten, as Kafka forgets it after
 `producer.id.expiration.ms`, and its next batch may have any sequence.

@@ -1,6 +1,6 @@
 """A segment: the batches of a range of offsets, and their indexes.
 
-Law: batches are appended whole and in order of their offsets. What the indexes say can be rebuilt
+Batches are appended whole and in order of their offsets. What the indexes say can be rebuilt
 from the batches, which `recover` does; it cuts the file at the first invalid batch.
 """
 

@@ -1,6 +1,6 @@
 """The segments of a log in the order of their offsets, and files that are deleted later.
 
-Law: a file that is no longer part of the log gets the suffix .deleted at once and is deleted when
+A file that is no longer part of the log gets the suffix .deleted at once and is deleted when
 it is due: who reads it may end.
 """
 

@@ -1,6 +1,6 @@
 """The log of a partition: segments, leader epochs, producers, and how far it is durable.
 
-Law: offsets only grow; batches are stored as they are fetched. A name or a cut that later appends
+Offsets only grow; batches are stored as they are fetched. A name or a cut that later appends
 build on is durable before the method returns; batches are when `flush` returns.
 
     log start ── segments ── recovery point (flushed to here) ── high watermark ── log end

@@ -1,6 +1,6 @@
 """The transaction coordinator of a broker (KIP-98, 360, 890), without I/O.
 
-Law: requests in, results and markers out; what must survive is a record of `__transaction_state`.
+Requests in, results and markers out; what must survive is a record of `__transaction_state`.
 """
 
 from .config import TransactionConfig

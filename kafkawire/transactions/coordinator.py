@@ -1,6 +1,6 @@
 """Coordinates the transactions of one partition of `__transaction_state`.
 
-Law: a transition is appended first, and is the state once it is committed; until then, and until
+A transition is appended first, and is the state once it is committed; until then, and until
 the markers of a transaction are written, other requests of that transactional id get
 CONCURRENT_TRANSACTIONS. A new coordinator knows only what it loads from the log.
 

@@ -1,6 +1,6 @@
 """Has leaders write the markers of transactions, as Kafka's TransactionMarkerChannelManager.
 
-Law: a marker is sent until its partition has it: again after an error, to another leader after a
+A marker is sent until its partition has it: again after an error, to another leader after a
 change. Each broker has one request in flight, with all markers that were due for it.
 
     WriteMarkers ─▶ due ─▶ queue of a leader ─▶ WriteTxnMarkers ─┬─▶ written: all of them? ─▶ done

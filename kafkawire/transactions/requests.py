@@ -1,6 +1,6 @@
 """Requests and effects of a transaction coordinator, independent of message versions.
 
-Law: a request carries `reply_to`; its result carries it back.
+A request carries `reply_to`; its result carries it back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The states of a transactional id, their transitions, and what EndTxn does in each (KIP-98, 890).
 
-Law: a state changes only as in `TRANSITIONS`. `END` is total: it has an error for each state, NONE
+A state changes only as in `TRANSITIONS`. `END` is total: it has an error for each state, NONE
 for a repeated EndTxn that has its result already, None where the transaction ends now.
 
     EMPTY ─▶ ONGOING ─▶ PREPARE_COMMIT ─▶ COMPLETE_COMMIT

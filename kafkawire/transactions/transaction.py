@@ -1,6 +1,6 @@
 """A transactional id and its transaction, as a value, and as a record of `__transaction_state`.
 
-Law: a value never changes; a transition makes the next one, which holds once it is committed.
+A value never changes; a transition makes the next one, which holds once it is committed.
 
     key    int16 type | TransactionLogKey: transactional id
     value  int16 version | TransactionLogValue; null: the transactional id has expired

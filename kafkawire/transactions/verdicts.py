@@ -1,6 +1,6 @@
 """Decides on requests by what is known of their transactional id.
 
-Law: these functions change nothing; the coordinator writes what follows.
+These functions change nothing; the coordinator writes what follows.
 """
 
 from __future__ import annotations

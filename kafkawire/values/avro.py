@@ -1,6 +1,6 @@
 """Decodes and encodes Avro values, with fastavro.
 
-Law: a value is checked where its schema does not bound it (`avro_growth`); whatever fastavro raises
+A value is checked where its schema does not bound it (`avro_growth`); whatever fastavro raises
 for a schema or a value becomes UnusableSchema or InvalidRecordValue.
 """
 

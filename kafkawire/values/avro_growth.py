@@ -1,6 +1,6 @@
 """Checks that Avro values stay within limits, before they are decoded.
 
-Law: the work is linear in the bytes of a value. fastavro, which decodes it, has no limits: an array
+The work is linear in the bytes of a value. fastavro, which decodes it, has no limits: an array
 of nulls takes no bytes, and the depth of a recursive record ends the process.
 
     schema --growth_of--> Growth: which values need a check      value --check--> InvalidRecordValue

@@ -1,6 +1,6 @@
 """Converts values from their JSON form to what fastavro encodes: the inverse of `json_form`.
 
-Law: a value that has no conversion is unchanged; the encoder rejects it if it does not fit.
+A value that has no conversion is unchanged; the encoder rejects it if it does not fit.
 """
 
 from __future__ import annotations

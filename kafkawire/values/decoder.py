@@ -1,6 +1,6 @@
 """Decodes the keys and values of records: by their format, or by what they say of themselves.
 
-Law: whatever the bytes are, the result is a value or the reason why there is none; a schema is
+Whatever the bytes are, the result is a value or the reason why there is none; a schema is
 compiled once, and the number of those kept is bounded.
 
     auto: header with a GUID, magic byte and id -> the schema's type

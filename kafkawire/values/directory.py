@@ -3,7 +3,7 @@
     orders-value.avsc   values of the topic orders          orders.proto   the same, shorter
     7.avsc              the schema with id 7                common/money.proto   for imports
 
-Law: only files listed when the directory was opened are read; names never become paths.
+Only files listed when the directory was opened are read; names never become paths.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The formats of keys and values, and what a decoded one is.
 
-Law: a decoded value has either a value or an error.
+A decoded value has either a value or an error.
 """
 
 from __future__ import annotations

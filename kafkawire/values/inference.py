@@ -1,6 +1,6 @@
 """Infers a JSON Schema from values, where no schema is registered: a starting point.
 
-Law: every value that was added is valid in the schema. Memory is bounded: an object with very many
+Every value that was added is valid in the schema. Memory is bounded: an object with very many
 different keys becomes a map, and what is nested too deeply may be anything.
 """
 

@@ -1,6 +1,6 @@
 """Writes decoded values in a form that JSON has.
 
-Law: numbers of any size stay numbers; what JSON does not have is text (decimals, dates, NaN) or,
+Numbers of any size stay numbers; what JSON does not have is text (decimals, dates, NaN) or,
 for bytes, `{"hex": ..}`; times are ISO 8601.
 """
 

@@ -1,6 +1,6 @@
 """Schemas that were looked up before: for processes that cannot, or should not, reach a registry.
 
-Law: a value is decoded as by the sources that the schemas are from, errors included; the number of
+A value is decoded as by the sources that the schemas are from, errors included; the number of
 schemas is bounded.
 """
 

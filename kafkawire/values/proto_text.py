@@ -1,6 +1,6 @@
 """Parses the text of .proto files (proto2, proto3) into descriptors.
 
-Law: types stay names, which the descriptor pool resolves; services, extensions and options that do
+Types stay names, which the descriptor pool resolves; services, extensions and options that do
 not change how values are encoded are left out. Editions are rejected.
 
 Source: protobuf.dev, "Protocol Buffers Version 3 Language Specification", and that of version 2.

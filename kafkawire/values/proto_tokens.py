@@ -1,6 +1,6 @@
 """Splits the text of .proto files into tokens.
 
-Law: the work is linear in the text; an error names the line.
+The work is linear in the text; an error names the line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decodes and encodes Protobuf values, with the descriptors of their schema.
 
-Law: a schema has a descriptor pool of its own; imports that are missing count only if a type of
+A schema has a descriptor pool of its own; imports that are missing count only if a type of
 them is used. The depth of values is bounded by the protobuf package (100 levels), and less here.
 """
 

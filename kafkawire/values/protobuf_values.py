@@ -1,6 +1,6 @@
 """Converts Protobuf messages to plain values and back.
 
-Law: names are those of the schema; enums are names, 64-bit integers numbers, bytes bytes; fields
+Names are those of the schema; enums are names, 64-bit integers numbers, bytes bytes; fields
 without presence that are not set have their default, others are left out. Timestamps, durations,
 wrappers and structs are what they stand for, as in Protobuf's JSON mapping.
 """

@@ -1,6 +1,6 @@
 """Decodes the key and the value of records, each in its format, for display.
 
-Law: what is shown of a record stays: the decoded forms are members beside it.
+What is shown of a record stays: the decoded forms are members beside it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Schemas as their sources give them: text, with the schemas it refers to.
 
-Law: a schema is a value; nothing of it has been parsed.
+A schema is a value; nothing of it has been parsed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Schemas of a registry with Confluent's API, which Karapace, Apicurio (ccompat) and others have.
 
-Law: no I/O here: `fetch` gets the body of a path. Schemas are bounded in size, references and their
+No I/O here: `fetch` gets the body of a path. Schemas are bounded in size, references and their
 depth; while a registry cannot be reached, it is tried again after RETRY_S seconds only.
 
 Source: Confluent, "Schema Registry API Reference".

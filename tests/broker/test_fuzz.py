@@ -1,6 +1,6 @@
 """Random requests of every API and version: one response each, or a reason and a closed connection.
 
-Law: whatever one client sends, others are served, and nothing in the broker raises what it does not
+Whatever one client sends, others are served, and nothing in the broker raises what it does not
 expect (`conftest.no_unexpected_errors`).
 """
 

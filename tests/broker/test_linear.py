@@ -69,7 +69,7 @@ def cost(client: Client, request: Message, version: int) -> int:
 
 
 def grows_linearly(work: Callable[[int], int], n: int = 20) -> None:
-    """Whether ten times as much costs ten times as much. Law: the first run warms caches up."""
+    """Whether ten times as much costs ten times as much. The first run warms caches up."""
     work(n)
     small, large = work(n), work(10 * n)
     assert large <= BOUND * small, (small, large)

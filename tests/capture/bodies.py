@@ -1,7 +1,7 @@
 """Bodies that other implementations keep as fixtures, without frames around them: does each decode,
 and encode to the same bytes.
 
-Law: of a fixture that does not say its version, one version at least must give back its bytes.
+Of a fixture that does not say its version, one version at least must give back its bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What we find in a capture against what others saw in it: how many messages are missing, invented,
 or in the wrong place.
 
-Law: truth comes from outside; a message counts as found where direction, correlation id, length,
+Truth comes from outside; a message counts as found where direction, correlation id, length,
 API and version are its own.
 
     truth rows --.

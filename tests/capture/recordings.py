@@ -1,6 +1,6 @@
 """Messages of a recording of which a part was taken away: which packet still completes each.
 
-Law: worked out from sequence numbers and lengths alone, apart from the engine: byte n of a side has
+Worked out from sequence numbers and lengths alone, apart from the engine: byte n of a side has
 its SYN's number + 1 + n.
 """
 

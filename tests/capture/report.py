@@ -1,6 +1,6 @@
 """Every capture against its truth, as a table: `python -m tests.capture.report` (`make captures`).
 
-Law: exit code 1 if a message is missing, invented or in the wrong place anywhere.
+Exit code 1 if a message is missing, invented or in the wrong place anywhere.
 """
 
 from __future__ import annotations

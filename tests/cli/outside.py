@@ -1,6 +1,6 @@
 """Computes the expected content of reports from independent decoders.
 
-Law: no code of kafkawire is used, only truth files, franz-go's bodies, kafka-python's records, and
+No code of kafkawire is used, only truth files, franz-go's bodies, kafka-python's records, and
 the packet headers of the capture.
 """
 

@@ -1,6 +1,6 @@
 """`summary` accounts for every payload byte, whatever captures it is given.
 
-Law: payload bytes of all TCP segments = bytes captured = the sum of what became of them, and no
+Payload bytes of all TCP segments = bytes captured = the sum of what became of them, and no
 part of it is negative. The bytes of segments are counted from packets' headers alone.
 """
 

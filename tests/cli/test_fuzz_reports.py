@@ -1,6 +1,6 @@
 """Fuzz target: damaged captures through every report.
 
-Law: whatever the bytes, a report ends with exit code 0, 1 or 2, never with a traceback; 2 comes
+Whatever the bytes, a report ends with exit code 0, 1 or 2, never with a traceback; 2 comes
 with a message, and a report that is printed accounts for every byte.
 """
 

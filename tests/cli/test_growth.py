@@ -1,6 +1,6 @@
 """The work of each report grows as its input does, and its output is bounded.
 
-Law: of ten times as many connections, clients, groups, members, partitions, ... a report takes at
+Of ten times as many connections, clients, groups, members, partitions, ... a report takes at
 most ten times the work, and some. Work is counted in lines run by the reports and by what they
 read captures with (each round of a loop is one, of a comprehension too), not in seconds.
 """

@@ -1,6 +1,6 @@
 """The brokers that the clients of a simulation meet: nodes in memory, whose power may fail.
 
-Law: every append is flushed (`log.flush.interval.messages`), so what a producer with acks=all was
+Every append is flushed (`log.flush.interval.messages`), so what a producer with acks=all was
 promised outlives a power failure of all nodes.
 
     ClusterEvent ─▶ LocalCluster ─▶ Effect, ...         disks fail ─▶ Effect, ..., PowerLost ─▶ anew

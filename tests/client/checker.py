@@ -1,6 +1,6 @@
 """Witnesses both directions of every connection, at the broker's end.
 
-Law: every request of a connection gets one response, in order; or it is parked, and then it is the
+Every request of a connection gets one response, in order; or it is parked, and then it is the
 oldest in flight; or its connection is closed, for a reason that is not the client's fault. A
 Produce with acks=0 gets no response. Committed offsets that a group reads never decrease.
 

@@ -1,6 +1,6 @@
 """Runs client machines and the nodes of a cluster without sockets, on an unreliable network.
 
-Law: time is a number, randomness comes from one seed, so a run can be replayed to the byte
+Time is a number, randomness comes from one seed, so a run can be replayed to the byte
 (`digest`); bytes of one direction of a connection arrive in order or, after a reset, not at all; a
 checker checks that every request gets one response or is parked.
 

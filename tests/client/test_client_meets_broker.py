@@ -1,6 +1,6 @@
 """What the meetings of clients and brokers would see: brokers that are broken on purpose.
 
-Law: each breach is found within a few seeds, and the seed that found it plays again to the byte, up
+Each breach is found within a few seeds, and the seed that found it plays again to the byte, up
 to the same failure.
 """
 

@@ -1,6 +1,6 @@
 """Hostile brokers: responses that are damaged, or say nonsense, whatever the client has requested.
 
-Law: a client's machines raise nothing, and do not send more than their backoff allows.
+A client's machines raise nothing, and do not send more than their backoff allows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The steps of a simulation: what brokers, administrators and the quorum do.
 
-Law: an action checks at once what its request did to the newest image; what is checked of every
+An action checks at once what its request did to the newest image; what is checked of every
 state is in `invariants`.
 """
 

@@ -1,6 +1,6 @@
 """What must hold in a simulated quorum, after every step.
 
-Law: the checks know the rules, not the code: transitions are checked record by record as they are
+The checks know the rules, not the code: transitions are checked record by record as they are
 committed, states in the newest image of the leader.
 """
 

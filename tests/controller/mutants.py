@@ -1,6 +1,6 @@
 """Rules taken out of the controller, one at a time: some seed has to find each.
 
-Law: a mutant patches what the machine runs on; the simulation's own checks stay as they are.
+A mutant patches what the machine runs on; the simulation's own checks stay as they are.
 """
 
 from __future__ import annotations

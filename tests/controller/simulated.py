@@ -1,6 +1,6 @@
 """A simulated quorum: controllers over one log, brokers and an administrator, in virtual time.
 
-Law: a run is a function of its seed and of the numbers of its steps: every step draws from a
+A run is a function of its seed and of the numbers of its steps: every step draws from a
 generator of its own, so that a run with fewer steps does the same in those that are left.
 """
 

@@ -1,6 +1,6 @@
 """A real Kafka's controller and ours get the same requests and write the same records.
 
-Law: ids, epochs, offsets and directories are each one's own; all else of topics, partitions,
+Ids, epochs, offsets and directories are each one's own; all else of topics, partitions,
 configs and quotas is equal, record by record.
 """
 

@@ -1,6 +1,6 @@
 """The interoperability table: scenarios by client and broker, shown in docs/broker.md.
 
-Law: a cell begins with `SAME` only if `test_matrix` runs the scenario with the same results as
+A cell begins with `SAME` only if `test_matrix` runs the scenario with the same results as
 Java's client at Apache Kafka; cells that are not run say why. That client at that broker has
 nothing of ours in it: it runs in `make soak`, and holds the scenarios themselves.
 """

@@ -1,6 +1,6 @@
 """Finds Node.js and kafkajs, or installs kafkajs with npm into a cache.
 
-Law: as in `tests.real.java`: a skipped test names what is missing; a partial cache is never used.
+As in `tests.real.java`: a skipped test names what is missing; a partial cache is never used.
 
     package.json ─▶ npm install ─▶ cache/<digest of package.json>/node_modules ─▶ node
 """

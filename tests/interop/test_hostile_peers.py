@@ -1,6 +1,6 @@
 """Our producer and consumer against misbehaving brokers, over real sockets.
 
-Law: a misbehaving broker costs its own connection, and bounded memory. A client that has another
+A misbehaving broker costs its own connection, and bounded memory. A client that has another
 broker, or whose broker recovers, gets all its records in order; other clients are not affected.
 """
 

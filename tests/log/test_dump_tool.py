@@ -1,6 +1,6 @@
 """The same files read by Kafka's own dump tool: batches, records, messages, entries of indexes.
 
-Law: the tool reads what our writers made of Kafka's own vectors, and prints what we print.
+The tool reads what our writers made of Kafka's own vectors, and prints what we print.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Log files of every kind, mutated: rows and findings come out, and every row can be written.
 
-Law: no content of a file raises, neither where it is read nor where JSON lines, the table and
+No content of a file raises, neither where it is read nor where JSON lines, the table and
 Arrow take its rows; what is read is bounded by the file's size.
 """
 

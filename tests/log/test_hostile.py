@@ -1,6 +1,6 @@
 """Damaged files of every kind: random bytes, flipped bits, cuts.
 
-Law: rows and findings come out, never an exception; what is changed under a checksum is found.
+Rows and findings come out, never an exception; what is changed under a checksum is found.
 """
 
 from __future__ import annotations

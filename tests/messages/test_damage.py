@@ -1,6 +1,6 @@
 """Damaged bytes: cut at every point, lengthened, one byte changed, counts made absurd.
 
-Law: the result is a DecodeError or a message, nothing else; the fast codec and the reference refuse
+The result is a DecodeError or a message, nothing else; the fast codec and the reference refuse
 the same bytes with the same class.
 """
 

@@ -1,6 +1,6 @@
 """Mutated vectors of all messages through everything that reads bytes.
 
-Law: what comes out is a value or a WireError; paths begin with the message, offsets lie within the
+What comes out is a value or a WireError; paths begin with the message, offsets lie within the
 bytes; memory is bounded by the size of the input.
 """
 

@@ -1,6 +1,6 @@
 """What a lenient decode accepts, a lenient encode writes again; `deviations` has every difference.
 
-Law: `deviations` None means that a strict encode gives the same bytes; `deviations.is_lossless`
+`deviations` None means that a strict encode gives the same bytes; `deviations.is_lossless`
 that a lenient one does; otherwise the bytes differ, and what is encoded holds the same values.
 """
 

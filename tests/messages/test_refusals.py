@@ -1,6 +1,6 @@
 """What cannot be written is refused, by the path of the field, in every version of every message.
 
-Law: for each field of the full vector of each version, a value its type cannot hold, a null, and a
+For each field of the full vector of each version, a value its type cannot hold, a null, and a
 value in a version without the field: one error each, naming exactly that field, of the class that
 the fast codec itself raises.
 """

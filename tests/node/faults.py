@@ -1,6 +1,6 @@
 """What goes wrong in a simulated cluster, if that breaks no promise by itself.
 
-Law: records are on two brokers when they are acknowledged: one at a time may lose them, or be
+Records are on two brokers when they are acknowledged: one at a time may lose them, or be
 without a log directory, and not the last that is eligible.
 """
 

@@ -1,6 +1,6 @@
 """Rules taken out of a node, one at a time: some seed of the whole cluster has to find each.
 
-Law: a mutant patches what the machine runs on; the simulation's own checks stay as they are. Rules
+A mutant patches what the machine runs on; the simulation's own checks stay as they are. Rules
 of one package alone have their mutants there.
 """
 

@@ -1,6 +1,6 @@
 """Nodes as processes over links and disks in memory, in virtual time.
 
-Law: everything follows from the seed: two runs have the same trace, byte for byte. Messages cross
+Everything follows from the seed: two runs have the same trace, byte for byte. Messages cross
 a link as bytes of their version; a process that ends loses its machine, and keeps its disk.
 """
 

@@ -1,6 +1,6 @@
 """Simulates a whole cluster: nodes with disks, bad links, clients, an administrator.
 
-Law: all that happens follows from a `Scenario`: the same one gives the same trace, byte for byte.
+All that happens follows from a `Scenario`: the same one gives the same trace, byte for byte.
 `Violation` names the first invariant that fails.
 """
 

@@ -1,6 +1,6 @@
 """Random requests of every API and version to a node: a response or a closed connection each.
 
-Law: whatever one client sends to brokers or controllers, others are served: a topic can be created
+Whatever one client sends to brokers or controllers, others are served: a topic can be created
 afterwards, and its records are stored.
 """
 

@@ -1,6 +1,6 @@
 """Builds the projects of docs/examples/build, each in a folder of its own, and uses what they made.
 
-Law: a project is copied before it is built; its messages are imported by another process, from
+A project is copied before it is built; its messages are imported by another process, from
 what was built alone.
 """
 

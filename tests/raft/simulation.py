@@ -1,6 +1,6 @@
 """Simulates a quorum: replicas over a network that delays, drops, duplicates, in virtual time.
 
-Law: all that happens follows from a `Scenario`: the same one gives the same trace, byte for byte.
+All that happens follows from a `Scenario`: the same one gives the same trace, byte for byte.
 Every step is checked against the invariants (`checks`); `Violation` names the first that fails.
 """
 

@@ -1,6 +1,6 @@
 """Runs a real Apache Kafka broker: one node, KRaft, combined with its controller, on loopback.
 
-Law: only the process started here is stopped here; every wait has a timeout; its log is in its
+Only the process started here is stopped here; every wait has a timeout; its log is in its
 directory, and shown on failure.
 
     format (StorageTool) ─▶ start (kafka.Kafka) ─▶ ready (answers ApiVersions) ─▶ stop (SIGTERM)

@@ -1,6 +1,6 @@
 """Starts Kafka's JVMs in half the CPU time: class data sharing (JEP 310).
 
-Law: the archive is made once for each Java and folder of jars, beside that folder; a JVM for which
+The archive is made once for each Java and folder of jars, beside that folder; a JVM for which
 it does not fit ignores it. It has the classes that a broker and the tools have loaded.
 
     StorageTool, kafka.Kafka, ... ─▶ lists of loaded classes ─▶ java -Xshare:dump ─▶ cache/*.jsa

@@ -1,6 +1,6 @@
 """Parses the output of Kafka's dump tool for log files.
 
-Law: every line of output is parsed, or it is an error.
+Every line of output is parsed, or it is an error.
 
     Dumping <file>                       one file after the other
     baseOffset: 0 lastOffset: 4 ...      a batch: names and values

@@ -1,6 +1,6 @@
 """Formats what kafkawire reads in log files like Kafka's dump tool.
 
-Law: nothing is taken from the tool's output; only names and notation are its.
+Nothing is taken from the tool's output; only names and notation are its.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fixtures with Apache Kafka, for all tests: jars and running brokers.
 
-Law: a test that only adds topics and groups with its own names uses the shared `kafka`; a test that
+A test that only adds topics and groups with its own names uses the shared `kafka`; a test that
 looks at everything uses `own_kafka`. Each JVM slows a small machine down.
 """
 

@@ -1,6 +1,6 @@
 """Finds Java and the jars of Apache Kafka, or fetches the jars once with Maven into a cache.
 
-Law: missing programs are named (`tests.conftest.missing`); jars are fetched into a temporary folder
+Missing programs are named (`tests.conftest.missing`); jars are fetched into a temporary folder
 and moved as a whole, so a partial cache is never used.
 
     pom.xml ─▶ mvn dependency:copy-dependencies ─▶ cache/kafka-VERSION-DIGEST/*.jar ─▶ java -cp

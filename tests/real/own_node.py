@@ -1,6 +1,6 @@
 """A node of ours as a process, on a data directory: beside a real Kafka, or in its place.
 
-Law: only the process started here is ended here; its output is shown on failure.
+Only the process started here is ended here; its output is shown on failure.
 """
 
 from __future__ import annotations

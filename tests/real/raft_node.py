@@ -1,6 +1,6 @@
 """Runs a replica of `kafkawire.raft` on loopback sockets, against real controllers.
 
-Law: one thread of asyncio for all nodes of a test; the machine gets its time and its bytes here.
+One thread of asyncio for all nodes of a test; the machine gets its time and its bytes here.
 """
 
 from __future__ import annotations

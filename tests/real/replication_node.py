@@ -1,6 +1,6 @@
 """Runs replicas of `kafkawire.replication` on loopback sockets, beside a real Kafka.
 
-Law: one request at a time, in the order of the machine; a request to the controller, and to a
+One request at a time, in the order of the machine; a request to the controller, and to a
 broker that is not there, fails.
 """
 

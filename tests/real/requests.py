@@ -1,6 +1,6 @@
 """Builds requests of every version that a broker offers, with useful values.
 
-Law: a field gets the first known value: by message, by struct, by name, by entity type (a topic, a
+A field gets the first known value: by message, by struct, by name, by entity type (a topic, a
 group); otherwise it keeps its default. Arrays of structs get one element.
 
     message model ─▶ filled(name, version, known) ─▶ request ─▶ Wire

@@ -1,6 +1,6 @@
 """Walks over responses, and prepares a broker for requests.
 
-Law: the broker gets topics, groups and ids that later requests refer to.
+The broker gets topics, groups and ids that later requests refer to.
 """
 
 from __future__ import annotations

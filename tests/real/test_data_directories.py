@@ -1,6 +1,6 @@
 """A real Kafka starts on the data directory of a node of ours, and ours on one of Kafka's.
 
-Law: topics, configurations, records, committed offsets and the sequence of an idempotent producer
+Topics, configurations, records, committed offsets and the sequence of an idempotent producer
 are the same before and after, and both can write.
 """
 

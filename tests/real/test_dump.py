@@ -1,6 +1,6 @@
 """Files of a real broker: kafkawire reads the same as Kafka's dump tool.
 
-Law: batch by batch, record by record, entry by entry, all fields; the required content of the files
+Batch by batch, record by record, entry by entry, all fields; the required content of the files
 is asserted too.
 """
 

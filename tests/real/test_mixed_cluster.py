@@ -1,7 +1,7 @@
 """Clusters of real Kafka nodes and ours: brokers with the controller of either, and three voters of
 ours that are replaced one by one by Kafka, on the same data directories.
 
-Law: what the nodes have of a partition is equal byte for byte; what was acknowledged is there.
+What the nodes have of a partition is equal byte for byte; what was acknowledged is there.
 """
 
 from __future__ import annotations

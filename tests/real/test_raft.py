@@ -1,6 +1,6 @@
 """A replica of ours in the quorum of a real Kafka: as an observer, then as a voter, then as leader.
 
-Law: what ours fetched equals the file that Kafka wrote, byte for byte.
+What ours fetched equals the file that Kafka wrote, byte for byte.
 """
 
 from __future__ import annotations

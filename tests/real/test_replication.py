@@ -1,6 +1,6 @@
 """A replica of ours follows a real Kafka, leads, and follows again.
 
-Law: what ours fetched equals the file that Kafka wrote, byte for byte; the high watermark is
+What ours fetched equals the file that Kafka wrote, byte for byte; the high watermark is
 Kafka's; what ours appended as a leader and Kafka never had is truncated.
 """
 

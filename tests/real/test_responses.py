@@ -1,7 +1,7 @@
 """Every version that a real broker offers: it accepts kafkawire's request, and kafkawire decodes
 its response.
 
-Law: a response decodes strictly, encodes to the same bytes, survives a round trip through JSON, has
+A response decodes strictly, encodes to the same bytes, survives a round trip through JSON, has
 no unknown field, and no error but the expected one.
 """
 

@@ -1,6 +1,6 @@
 """Merges the schemas of every release of Kafka since 2.2, and compares the result with our own.
 
-Law: every difference is explained in a table below; a difference that is not, and an explanation
+Every difference is explained in a table below; a difference that is not, and an explanation
 without its difference, end the run with exit code 1.
 
     python -m tests.real.timeline           fetch the jars with Maven once (200 MB), and compare

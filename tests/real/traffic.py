@@ -1,6 +1,6 @@
 """Traffic of real clients to a real broker, so that its logs have every kind of record.
 
-Law: every call has a timeout; topics and groups are named for their purpose.
+Every call has a timeout; topics and groups are named for their purpose.
 
     administration  topics, configurations, quotas, rules, tokens  ─▶ __cluster_metadata
     producers       codecs, headers, nulls, transactions           ─▶ topics, __transaction_state

@@ -1,6 +1,6 @@
 """A connection to a broker: sends requests, decodes responses strictly.
 
-Law: only the response to the request is read; every wait has a timeout.
+Only the response to the request is read; every wait has a timeout.
 """
 
 from __future__ import annotations

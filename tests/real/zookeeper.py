@@ -2,7 +2,7 @@
 
     python -m tests.real.zookeeper 2.7.2 FILE.pcap.gz
 
-Law: it makes the changes that `fixtures/zookeeper/README.md` lists, waits for each to be done, and
+It makes the changes that `fixtures/zookeeper/README.md` lists, waits for each to be done, and
 ends only processes that it started. A proxy in front of each listener records the bytes: brokers
 connect to the advertised listeners.
 

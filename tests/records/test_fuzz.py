@@ -1,6 +1,6 @@
 """Batches of every format and codec, mutated: one truth however they are read.
 
-Law: objects, columns, JSON text and the records table give the same records of the same bytes, and
+Objects, columns, JSON text and the records table give the same records of the same bytes, and
 name the same faults; no content raises but WireError; what is decompressed and held is bounded.
 """
 

@@ -1,6 +1,6 @@
 """Mutants: replication with one rule removed. Each is found by a seed (test_mutants.py).
 
-Law: a mutant changes one rule and keeps everything else. Rules that others cover (a fetch of an
+A mutant changes one rule and keeps everything else. Rules that others cover (a fetch of an
 older leader epoch is also found by its diverging epoch) have tests in test_leader.py instead.
 """
 

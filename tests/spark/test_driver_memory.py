@@ -1,6 +1,6 @@
 """What the driver holds, and needs while it plans, for each of many small files; no Spark.
 
-Law: each is measured in a process of its own, where no other test left caches or threads.
+Each is measured in a process of its own, where no other test left caches or threads.
 """
 
 from __future__ import annotations

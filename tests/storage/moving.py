@@ -1,6 +1,6 @@
 """Simulates a log that is moved between log directories, which crash together and fail alone.
 
-Law: as in `simulation`. A new leader epoch follows a truncation or a restart, as in a cluster.
+As in `simulation`. A new leader epoch follows a truncation or a restart, as in a cluster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The log that logs of segments are compared with: batches in a list, leader epochs, a time index.
 
-Law: offsets only grow; a batch is stored as it is fetched, so a read neither copies nor decodes.
+Offsets only grow; a batch is stored as it is fetched, so a read neither copies nor decodes.
 
     log start ──── batches, magic 2 ──── high watermark ──── log end
     epochs: (leader epoch, first offset) ...

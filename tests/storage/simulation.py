@@ -1,6 +1,6 @@
 """Simulates a broker's log directory that crashes at any operation, and checks what is recovered.
 
-Law: everything follows from the seed: operations, what a crash loses, where it happens. `trace`
+Everything follows from the seed: operations, what a crash loses, where it happens. `trace`
 has a line per step; two runs of a seed give the same lines.
 
     step: append, flush, roll, truncate, delete records, compact, advance, restart

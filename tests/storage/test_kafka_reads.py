@@ -1,6 +1,6 @@
 """Apache Kafka reads what storage writes: its dump tool reads every file without a complaint.
 
-Law: batches, entries of indexes and producers are those that `kafkawire log` reads from the files.
+Batches, entries of indexes and producers are those that `kafkawire log` reads from the files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Options, settings and error handling of the verbs for live clusters.
 
-Law: an invalid setting is a usage error (exit code 2); an unreachable cluster or an error response
+An invalid setting is a usage error (exit code 2); an unreachable cluster or an error response
 is one line on standard error and exit code 1.
 """
 

@@ -1,6 +1,6 @@
 """Reads the state of a cluster: brokers, quorum, partitions (`kafkawire cluster`).
 
-Law: what a broker does not support, refuses or does not send in time is a reason in place of the
+What a broker does not support, refuses or does not send in time is a reason in place of the
 value; only a cluster whose Metadata cannot be read is an error.
 """
 

@@ -1,6 +1,6 @@
 """Replaces directories and patterns by the captures that they stand for.
 
-Law: the captures are those that the Spark job reads (`kafkawire.capture.files.listing`).
+The captures are those that the Spark job reads (`kafkawire.capture.files.listing`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads the inputs of `decode` one by one as rows: captures, frames, hex text.
 
-Law: an input that cannot be read raises an InputError that names it and the reason.
+An input that cannot be read raises an InputError that names it and the reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads what a list of a live cluster named, and leaves out what was deleted meanwhile.
 
-Law: only errors that say that a group, topic or partition does not exist are left out; what a user
+Only errors that say that a group, topic or partition does not exist are left out; what a user
 named is read without these functions.
 """
 

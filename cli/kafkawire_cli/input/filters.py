@@ -1,6 +1,6 @@
 """Parses `--filter`, whose expressions `kafkawire.capture.filters` defines.
 
-Law: an invalid expression is a usage error that shows the place.
+An invalid expression is a usage error that shows the place.
 
     unknown API 'Fech'; did you mean Fetch?
 

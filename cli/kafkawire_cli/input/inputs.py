@@ -1,6 +1,6 @@
 """Recognises the input of `decode` by its first bytes: a capture, frames, hex text.
 
-Law: any other input is refused with the reason; nothing is decoded on a guess.
+Any other input is refused with the reason; nothing is decoded on a guess.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finds APIs by what a user types: `Fetch`, `fetch`, `FetchRequest`, `list_offsets`, an API key.
 
-Law: what the shell completes is what the options accept, in their spelling.
+What the shell completes is what the options accept, in their spelling.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Options of `serve` for one node that has its files on disk.
 
-Law: an option that a node does not have is a usage error, never ignored.
+An option that a node does not have is a usage error, never ignored.
 """
 
 from __future__ import annotations

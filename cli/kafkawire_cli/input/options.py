@@ -1,6 +1,6 @@
 """Declares the options that several verbs have.
 
-Law: an option has the same names and help in every verb. A group of options that verbs have in
+An option has the same names and help in every verb. A group of options that verbs have in
 common is a NamedTuple, which `registry.flattened` replaces by its fields.
 """
 

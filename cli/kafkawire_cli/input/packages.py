@@ -1,6 +1,6 @@
 """Finds the package of `--registry`: generated messages that are not Kafka's.
 
-Law: nothing of the current directory is imported unless a package is requested.
+Nothing of the current directory is imported unless a package is requested.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Opens captures, for the verbs that read several files as one.
 
-Law: all files are read as one capture; a file that is not a capture is reported on standard error
+All files are read as one capture; a file that is not a capture is reported on standard error
 and skipped.
 """
 

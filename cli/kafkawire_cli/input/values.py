@@ -1,6 +1,6 @@
 """Options of verbs that decode keys and values of records: formats, and where schemas are.
 
-Law: credentials of a registry are never arguments, and never appear in a message:
+Credentials of a registry are never arguments, and never appear in a message:
 
     KAFKAWIRE_REGISTRY_URL    as --registry-url
     KAFKAWIRE_REGISTRY_USER   USER:PASSWORD, for HTTP basic authentication

@@ -1,6 +1,6 @@
 """Says what a verb changes in a cluster, and asks before it deletes.
 
-Law: without a terminal, nothing is deleted unless `--yes` is given; `--dry-run` changes nothing.
+Without a terminal, nothing is deleted unless `--yes` is given; `--dry-run` changes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Completes names of topics and groups in the shell, from the cluster that the options name.
 
-Law: a completion takes about a second at most, and prints nothing but names: where the cluster
+A completion takes about a second at most, and prints nothing but names: where the cluster
 cannot be reached, or refuses, there are none.
 """
 

@@ -1,6 +1,6 @@
 """Reports what became of the records that `produce` sends, and of their transaction.
 
-Law: a record is reported once, in the order of the input; a transaction is committed only if every
+A record is reported once, in the order of the input; a transaction is committed only if every
 record was delivered.
 """
 

@@ -1,6 +1,6 @@
 """Deletes groups, and committed offsets of a group (`kafkawire groups --delete`).
 
-Law: nothing is deleted if one of the groups does not exist, or has members that would commit again.
+Nothing is deleted if one of the groups does not exist, or has members that would commit again.
 """
 
 from __future__ import annotations

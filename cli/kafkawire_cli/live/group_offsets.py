@@ -1,6 +1,6 @@
 """Resets committed offsets of a group (`kafkawire groups --reset-offsets`).
 
-Law: nothing is changed without `--execute`, or while the group has members. An offset outside the
+Nothing is changed without `--execute`, or while the group has members. An offset outside the
 partition becomes its first or its end offset, as with Kafka's own tool.
 """
 

@@ -1,6 +1,6 @@
 """Runs one node for `serve`: until it is interrupted, or cannot go on.
 
-Law: the first signal lets the node stop in order, the second one ends it at once. A node that waits
+The first signal lets the node stop in order, the second one ends it at once. A node that waits
 for a controller to stop says so.
 """
 

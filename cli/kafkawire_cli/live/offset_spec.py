@@ -1,6 +1,6 @@
 """Offsets as a user types them: a number, a time, the last N records.
 
-Law: an invalid one is a usage error that lists the forms.
+An invalid one is a usage error that lists the forms.
 
     earliest, latest     the first record, and behind the last one
     1234                 an offset

@@ -1,6 +1,6 @@
 """Creates, alters and deletes topics of a cluster (`kafkawire topics --create`).
 
-Law: only topics named on the command line are changed, and none if one of those to alter or to
+Only topics named on the command line are changed, and none if one of those to alter or to
 delete does not exist.
 """
 

@@ -1,6 +1,6 @@
 """Reads the configuration of topics, for `kafkawire topics --topic`.
 
-Law: a configuration that cannot be read is named with the reason; the topic is shown without it.
+A configuration that cannot be read is named with the reason; the topic is shown without it.
 """
 
 from __future__ import annotations

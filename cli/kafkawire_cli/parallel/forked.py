@@ -1,6 +1,6 @@
 """A forked process that gets tasks in shared memory.
 
-Law: a process that dies is reported by whoever waits for it; it never outlives its parent.
+A process that dies is reported by whoever waits for it; it never outlives its parent.
 """
 
 from __future__ import annotations

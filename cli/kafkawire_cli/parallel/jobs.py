@@ -1,6 +1,6 @@
 """Decodes capture files in batches of rows, with `--jobs N` in several processes.
 
-Law: the output is that of one process, byte for byte and in the same order. The queues are bounded,
+The output is that of one process, byte for byte and in the same order. The queues are bounded,
 so memory does not grow with the captures.
 
     one process     reads, decodes and prints batch by batch

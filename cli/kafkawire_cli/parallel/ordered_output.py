@@ -1,6 +1,6 @@
 """Runs tasks in several processes and writes their output in input order, for `decode --jobs`.
 
-Law: output appears in the order in which the tasks were submitted, whichever process made it. Each
+Output appears in the order in which the tasks were submitted, whichever process made it. Each
 process writes its own output itself when it is its turn, so output is not copied between processes.
 
     this process   submits 1, 2 to a worker | prints 3, buffers it | submits 4 | writes 3 | ...

@@ -1,6 +1,6 @@
 """Writes the table `records` in a process of its own: its rows and its file take longest.
 
-Law: the file is that of one process, byte for byte; memory is bounded, since this process waits
+The file is that of one process, byte for byte; memory is bounded, since this process waits
 while the shared memory is full of what the other one has not taken.
 
     this process    reads, pairs, makes the other tables --records fields--.

@@ -1,6 +1,6 @@
 """Runs tasks in several processes and returns their results in the order of the tasks.
 
-Law: memory is bounded: a worker waits when its share of memory is full of results that this process
+Memory is bounded: a worker waits when its share of memory is full of results that this process
 has not taken yet, and this process takes results before their turn only up to a number of bytes.
 
     this process   submits 1, 2 to a worker | makes 3 itself | takes 1, 2, yields 1, 2, 3

@@ -1,6 +1,6 @@
 """Reads captures in batches of rows, and formats the rows, in any process.
 
-Law: the text of a batch depends on the batch alone: what it needs of earlier rows comes with it.
+The text of a batch depends on the batch alone: what it needs of earlier rows comes with it.
 """
 
 from __future__ import annotations

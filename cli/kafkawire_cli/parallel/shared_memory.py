@@ -1,6 +1,6 @@
 """Passes objects from one process to another in memory that both share.
 
-Law: objects are freed in the order in which they were put. Large buffers are pickled out of band,
+Objects are freed in the order in which they were put. Large buffers are pickled out of band,
 so that they are copied once into the memory and once out of it. So are pieces of bytes, which are
 joined there.
 """

@@ -1,6 +1,6 @@
 """Makes tables of captures in several processes, for `decode --table ... --jobs N`.
 
-Law: the rows are those of one process, in the same order. Queues are bounded, so memory does not
+The rows are those of one process, in the same order. Queues are bounded, so memory does not
 grow with the captures.
 
     this process   reads, pairs --> tasks --.--> workers: bodies, records, columns --.

@@ -1,6 +1,6 @@
 """A forked process that runs tasks, and writes their output when it is its turn.
 
-Law: output before the turn of its run is buffered; a result is reported once its output is written.
+Output before the turn of its run is buffered; a result is reported once its output is written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Explains the bytes of captured messages, with the packets that carried them.
 
-Law: the bytes of a message are explained as by `explain --frame`; where a packet begins is a row of
+The bytes of a message are explained as by `explain --frame`; where a packet begins is a row of
 its own, or a note where it begins inside a field.
 """
 

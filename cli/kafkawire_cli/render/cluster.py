@@ -1,6 +1,6 @@
 """Renders the state of a cluster as sections or JSON.
 
-Law: what could not be read is named with the reason; it is never shown as zero or as empty.
+What could not be read is named with the reason; it is never shown as zero or as empty.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Formats consumed records: a line of text, a JSON object, the value only, or a template.
 
-Law: text from records is escaped in lines, so that a record is one line; values alone and templates
+Text from records is escaped in lines, so that a record is one line; values alone and templates
 that are not written to a terminal have raw bytes, as the user of a pipe expects.
 """
 

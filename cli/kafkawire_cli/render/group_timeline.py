@@ -1,6 +1,6 @@
 """Renders the history of a group: facts, members, timeline.
 
-Law: a member is shown by its client id if that is unique in the group.
+A member is shown by its client id if that is unique in the group.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draws the screen of `kafkawire top`, and its plain lines.
 
-Law: a line is never wider than the terminal, and names from outside are escaped.
+A line is never wider than the terminal, and names from outside are escaped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Formats decoded messages as a tree or as JSON lines.
 
-Law: one decoded row is one row of output, in the same order; JSON lines are lossless.
+One decoded row is one row of output, in the same order; JSON lines are lossless.
 """
 
 from __future__ import annotations

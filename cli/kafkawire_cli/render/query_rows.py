@@ -1,6 +1,6 @@
 """Writes the rows of an SQL query as a table of text, JSON lines, CSV, Parquet or Arrow.
 
-Law: rows are written as they come, in memory of one chunk. Text in tables and CSV is escaped, and
+Rows are written as they come, in memory of one chunk. Text in tables and CSV is escaped, and
 formulas in CSV; numbers are unchanged. A table that is too wide for the terminal has one line per
 value.
 """

@@ -1,6 +1,6 @@
 """The lines of `serve`: one per request when its response is sent, one per connection closed.
 
-Law: text from clients is escaped, so that each line stays one.
+Text from clients is escaped, so that each line stays one.
 """
 
 from __future__ import annotations

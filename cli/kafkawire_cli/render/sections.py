@@ -1,6 +1,6 @@
 """Renders what reports on captures have in common: requests, topics and clients.
 
-Law: a section and the JSON form of a list contain the same entries in the same order.
+A section and the JSON form of a list contain the same entries in the same order.
 """
 
 from __future__ import annotations

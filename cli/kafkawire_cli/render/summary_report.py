@@ -1,6 +1,6 @@
 """Builds the report of `kafkawire summary` from several collectors in one pass.
 
-Law: text and JSON contain the same lists; entries that are not shown are counted.
+Text and JSON contain the same lists; entries that are not shown are counted.
 """
 
 from __future__ import annotations

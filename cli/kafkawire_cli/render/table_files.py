@@ -1,6 +1,6 @@
 """The files that tables are written to, and what they say of the run that wrote them.
 
-Law: the tables of a directory are those of the same captures and options, as their metadata say: a
+The tables of a directory are those of the same captures and options, as their metadata say: a
 run that would leave other ones there is refused.
 """
 

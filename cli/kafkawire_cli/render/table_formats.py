@@ -1,6 +1,6 @@
 """Formats of the files that tables are written to.
 
-Law: a format is that of a file extension. Nested columns are JSON text in CSV; bytes are base64 and
+A format is that of a file extension. Nested columns are JSON text in CSV; bytes are base64 and
 times ISO 8601 in UTC in JSON lines and CSV. In CSV, control characters and formulas are escaped;
 the other formats contain text unchanged.
 What a thread writes is written in order, and the first error is raised by a later call; a few row

@@ -1,6 +1,6 @@
 """Writes tables of captures as JSON lines, CSV, Parquet or Arrow (`decode --table`).
 
-Law: the format is that of the file extension (`table_formats`), and each table has a file of its
+The format is that of the file extension (`table_formats`), and each table has a file of its
 own; missing directories are created.
 
     -o a.csv            one table

@@ -1,6 +1,6 @@
 """Compiles Python modules with mypyc: the second step of a build, after `generate`.
 
-Law: either all requested modules are compiled or none is; sources are not changed, and nothing is
+Either all requested modules are compiled or none is; sources are not changed, and nothing is
 written outside the output folder. A project that generates its own messages can compile them from
 its own build hook:
 

@@ -1,6 +1,6 @@
 """Puts docstrings and signatures into the C that mypyc generates, for `help` and `inspect`.
 
-Law: a compiled class or function has the docstring of its source, and a signature that
+A compiled class or function has the docstring of its source, and a signature that
 `inspect.signature` reads. mypyc writes a signature where every default is a literal, and no
 docstring; CPython's format of a signature has literals only, so that another default is `...`, as
 in stub files.

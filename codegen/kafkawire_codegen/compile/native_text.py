@@ -1,6 +1,6 @@
 """Edits the C that mypyc generates: errors that name a field, size; with docstrings of the source.
 
-Law: only what stands in tables of text, in failing paths and in deallocators is edited; code that
+Only what stands in tables of text, in failing paths and in deallocators is edited; code that
 runs for each message stays as mypyc wrote it.
 
     setter            "str object expected; got int" -> "group_id: str expected, got int"

@@ -1,6 +1,6 @@
 """Compares two sets of schemas, and finds broken rules of evolution.
 
-Law: a released version keeps its layout: fields may only be added as tagged fields. Versions that
+A released version keeps its layout: fields may only be added as tagged fields. Versions that
 the older set marks unstable may change.
 
     before, after --compare--> Evolution { added, removed, changed, breaches }

@@ -1,6 +1,6 @@
 """Finds changes to released versions, which break the rules of evolution.
 
-Law: old and new are compared version by version, by their bytes on the wire: a renamed field is the
+Old and new are compared version by version, by their bytes on the wire: a renamed field is the
 same field. A finding in several versions is reported once.
 
     fields of a struct, old and new, at a version --pairs--> (old field, new field) -> rules

@@ -1,6 +1,6 @@
 """Finds the schema files of a source: a directory, a jar or ZIP archive, or one file.
 
-Law: what is read of an archive is bounded, and nothing is written; a file is named as a person
+What is read of an archive is bounded, and nothing is written; a file is named as a person
 finds it, an entry of an archive as `ARCHIVE!ENTRY`.
 
     source --read--> SourceFiles { schemas, releases } -> SchemaFile { file, data }

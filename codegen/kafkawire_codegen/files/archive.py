@@ -1,6 +1,6 @@
 """Reads the schemas of a jar or ZIP archive, within limits.
 
-Law: an archive is hostile until it was read: the list of its entries, their number, the size of
+An archive is hostile until it was read: the list of its entries, their number, the size of
 each and of all together are bounded before memory is used; nothing is extracted, no link is
 followed, and an entry whose name could lead outside is refused.
 

@@ -1,6 +1,6 @@
 """Merges the schemas of several releases into one timeline: every version that was ever released.
 
-Law: the layout of a version is that of the newest release that has it; what cannot be described
+The layout of a version is that of the newest release that has it; what cannot be described
 together is listed, never lost unseen.
 
     Release, ... (oldest first) --timeline--> Timeline { messages, releases, changes, unmerged }

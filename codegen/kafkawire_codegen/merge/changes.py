@@ -1,6 +1,6 @@
 """Finds the versions whose layout changed between two releases, without a new number.
 
-Law: a layout is what the bytes of a version show: each field with its path, type, whether it may be
+A layout is what the bytes of a version show: each field with its path, type, whether it may be
 null and its tag, in order. A renamed field alone is not a change.
 """
 

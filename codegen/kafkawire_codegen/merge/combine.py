@@ -1,6 +1,6 @@
 """Combines two forms of a message: the versions of the newer one, and those that it has dropped.
 
-Law: the layout of each version is that of the form it comes from; where one schema cannot describe
+The layout of each version is that of the form it comes from; where one schema cannot describe
 both, `Unmergeable` says why, and nothing is changed. Names, purposes and other attributes that no
 byte shows are the newer form's.
 

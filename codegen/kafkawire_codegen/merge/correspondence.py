@@ -1,6 +1,6 @@
 """Finds which structs and fields of two forms of a message are the same.
 
-Law: fields of the same name in corresponding structs are the same; so are those that stand in the
+Fields of the same name in corresponding structs are the same; so are those that stand in the
 same place of a version that both forms have, where everything else agrees: they were renamed.
 """
 

@@ -1,6 +1,6 @@
 """The normal form of a message: a table of its structs, however the schema nests or names them.
 
-Law: each struct stands in the table once, its fields in wire order; the versions of a field are
+Each struct stands in the table once, its fields in wire order; the versions of a field are
 those in which it exists, closed at the newest version. `to_schema` nests a struct again, unless
 several fields use it or the schema that it came from has it among the common ones.
 

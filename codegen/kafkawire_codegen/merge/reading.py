@@ -1,6 +1,6 @@
 """Reads the releases that are merged: sources, with the name of a release each.
 
-Law: a release has a name before it is merged, given or read from its archives; several sources of
+A release has a name before it is merged, given or read from its archives; several sources of
 the same name are parts of one release, in which a message is defined once.
 """
 

@@ -1,6 +1,6 @@
 """Writes a schema and a list of releases in the form of kafkawire's own files.
 
-Law: the text is read back as the same schema; ranges that reach the newest version are open. Texts
+The text is read back as the same schema; ranges that reach the newest version are open. Texts
 from outside are escaped as in JSON, so that a comment or a string cannot end early.
 """
 

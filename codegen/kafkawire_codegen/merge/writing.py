@@ -1,6 +1,6 @@
 """Writes a timeline as a directory of schemas.
 
-Law: a file that differs is overwritten only if requested, and nothing is written before that is
+A file that differs is overwritten only if requested, and nothing is written before that is
 known; no file is removed.
 """
 

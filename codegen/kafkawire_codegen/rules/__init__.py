@@ -1,6 +1,6 @@
 """Checks the rules of schemas: one table of rules, and the walk that applies them.
 
-Law: every rule is checked everywhere it applies, so that one run finds all errors; a rule has one
+Every rule is checked everywhere it applies, so that one run finds all errors; a rule has one
 reason to fail.
 
     check_message: MESSAGE_RULES, STRUCTS_RULES -> FIELDS_RULES per struct -> FIELD_RULES per field

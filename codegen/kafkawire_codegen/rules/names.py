@@ -1,6 +1,6 @@
 """Rules for the names of fields, structs and messages.
 
-Law: a name that passes is valid in every generated module, unchanged.
+A name that passes is valid in every generated module, unchanged.
 """
 
 from __future__ import annotations

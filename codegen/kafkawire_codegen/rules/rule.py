@@ -1,6 +1,6 @@
 """The kinds of rules: for a field, the fields of a struct, a message, a directory.
 
-Law: a rule about an ill-formed key is not checked; that error is already reported.
+A rule about an ill-formed key is not checked; that error is already reported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules for tagged fields (KIP-482).
 
-Law: a tag and its tagged versions come together; the versions are open-ended and flexible.
+A tag and its tagged versions come together; the versions are open-ended and flexible.
 """
 
 from __future__ import annotations

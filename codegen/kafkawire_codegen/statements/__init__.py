@@ -1,6 +1,6 @@
 """Makes the Python statements of a message's module, from parts that render themselves.
 
-Law: a field is one line if possible, in wire order, with its versions as a comment; a version is
+A field is one line if possible, in wire order, with its versions as a comment; a version is
 tested only if the struct's own range does not decide. A part is made complete and rendered once:
 rendered text is never searched or edited.
 

@@ -1,6 +1,6 @@
 """The parts of generated Python: conditions, expressions and statements that render themselves.
 
-Law: the output is formatted; no formatter runs over it. What is too long for a line breaks between
+The output is formatted; no formatter runs over it. What is too long for a line breaks between
 its parts.
 
     If(AnyOf(("a is None", "a != 0")), [Line("pass")])     if (a is None or a != 0):

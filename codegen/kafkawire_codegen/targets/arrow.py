@@ -1,6 +1,6 @@
 """Writes a Python package of Arrow and Spark schemas: one schema for all versions of a message.
 
-Law: types are those that Arrow, Parquet and Spark share: no unsigned, large or view types, and the
+Types are those that Arrow, Parquet and Spark share: no unsigned, large or view types, and the
 child of a list is named `element`; all fields are nullable. A struct that is used several times is
 written once.
 

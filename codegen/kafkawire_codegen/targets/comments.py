@@ -1,6 +1,6 @@
 """Reads the comments of a schema file, which say what its keys cannot.
 
-Law: a comment is a line that begins with `//`; one about a licence is left out.
+A comment is a line that begins with `//`; one about a licence is left out.
 """
 
 from __future__ import annotations

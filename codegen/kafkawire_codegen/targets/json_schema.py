@@ -1,6 +1,6 @@
 """Writes JSON Schemas (2020-12) of Kafka's JSON form: a file for each message and version.
 
-Law: a schema accepts what `kafkawire.to_json` makes of a message of the version, and nothing that
+A schema accepts what `kafkawire.to_json` makes of a message of the version, and nothing that
 lacks a field, has one more, or a value of another type or out of range. It needs no other file: a
 validator, and an editor, take it as it is.
 

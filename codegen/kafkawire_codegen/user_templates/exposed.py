@@ -1,6 +1,6 @@
 """What templates see: the variables, and the attributes of each type of value.
 
-Law: the sandbox allows these attributes and no others, and docs/templates.md lists them all.
+The sandbox allows these attributes and no others, and docs/templates.md lists them all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The filters of templates: names, comments, JSON and tests of versions.
 
-Law: what a filter makes of a schema's text cannot end the comment or the string that it stands in.
+What a filter makes of a schema's text cannot end the comment or the string that it stands in.
 """
 
 from __future__ import annotations

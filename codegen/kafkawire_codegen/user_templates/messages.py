@@ -1,6 +1,6 @@
 """The model that templates see: messages, structs and fields, in all versions or in one.
 
-Law: names and meanings here are stable, whatever the generator's own model becomes; values cannot
+Names and meanings here are stable, whatever the generator's own model becomes; values cannot
 be changed. docs/templates.md lists every attribute (`documentation.py` writes it from these
 docstrings).
 

@@ -1,6 +1,6 @@
 """Renders a folder of templates: which files each makes, and their text.
 
-Law: a file comes from one template, and for one message at most; nothing is written here.
+A file comes from one template, and for one message at most; nothing is written here.
 
     src/{{ message.name | snake }}.rs.j2 --each message--> src/fetch_request.rs, ...
     index.md.j2                          ----------------> index.md

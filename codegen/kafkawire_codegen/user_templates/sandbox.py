@@ -1,6 +1,6 @@
 """Compiles and fills templates from elsewhere; beside `templating`, the only import of jinja2.
 
-Law: a template reads nothing but its values and the templates beside it, changes nothing, and makes
+A template reads nothing but its values and the templates beside it, changes nothing, and makes
 the same text each time; of its values it sees what docs/templates.md lists.
 """
 

@@ -1,6 +1,6 @@
 """The fields and structs that templates see, in all versions or in one.
 
-Law: that of `messages`.
+That of `messages`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Describes configuration for DescribeConfigs and CreateTopics.
 
-Law: every value has its source; synonyms are the sources in the order of precedence.
+Every value has its source; synonyms are the sources in the order of precedence.
 """
 
 from __future__ import annotations

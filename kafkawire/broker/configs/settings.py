@@ -1,6 +1,6 @@
 """The configured values of brokers and topics.
 
-Law: a topic's value takes precedence over the broker's, and that over the default.
+A topic's value takes precedence over the broker's, and that over the default.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests that the machines of a node handle, for its clients or for itself, by their tokens.
 
-Law: each gets one response, which goes to the client as its plan says.
+Each gets one response, which goes to the client as its plan says.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks changes to the configs of brokers and groups before the controller gets them.
 
-Law: as in Kafka's ConfigAdminManager, a broker refuses what it could not apply; the controller,
+As in Kafka's ConfigAdminManager, a broker refuses what it could not apply; the controller,
 which may have another release, stores what it gets.
 """
 

@@ -1,6 +1,6 @@
 """Requests of clients that a broker forwards in an Envelope (KIP-590), as a real Kafka does.
 
-Law: what is in an Envelope is handled as if its client had sent it; the response goes back in one.
+What is in an Envelope is handled as if its client had sent it; the response goes back in one.
 An Envelope in an Envelope, and what clients do not send to controllers, is an invalid request.
 """
 

@@ -1,6 +1,6 @@
 """Creates topics when they are first used, as Kafka's AutoTopicCreationManager.
 
-Law: the controller creates a topic once, however many clients need it; until it is published, the
+The controller creates a topic once, however many clients need it; until it is published, the
 topic is unknown.
 """
 

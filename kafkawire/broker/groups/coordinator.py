@@ -1,6 +1,6 @@
 """Coordinates the groups of one partition of `__consumer_offsets`, and stores their offsets.
 
-Law: a change of a group or of its offsets is appended to the partition's log before any response,
+A change of a group or of its offsets is appended to the partition's log before any response,
 and committed before the response is sent; a new coordinator knows only what it loads from that log.
 
     request ─▶ Group ─▶ effects ─▶ log records, responses to delayed requests

@@ -1,6 +1,6 @@
 """The partitions of a coordinator topic that a broker leads, for their coordinators.
 
-Law: what is appended is committed when the high watermark has passed it. An append that fails makes
+What is appended is committed when the high watermark has passed it. An append that fails makes
 the coordinator load the partition again: it knows what is in the log, and nothing else.
 """
 

@@ -1,6 +1,6 @@
 """Maps groups to partitions of `__consumer_offsets` and their coordinators.
 
-Law: the coordinator of a group is the leader of the partition given by Java's hash of the group id,
+The coordinator of a group is the leader of the partition given by Java's hash of the group id,
 as in Kafka. When the leader changes, the new coordinator loads the partition.
 """
 

@@ -1,6 +1,6 @@
 """Responses that wait until what they rest on is committed, as in Kafka's CoordinatorRuntime.
 
-Law: a response leaves when all that its coordinators had appended before is committed; it fails
+A response leaves when all that its coordinators had appended before is committed; it fails
 when one of them is unloaded, or after `offsets.commit.timeout.ms`.
 """
 

@@ -1,6 +1,6 @@
 """The group coordinators of a node: loaded for the partitions that it leads, unloaded for others.
 
-Law: a coordinator is the one of a leader epoch; it knows what was in the log when that began, and
+A coordinator is the one of a leader epoch; it knows what was in the log when that began, and
 what it has appended since.
 """
 

@@ -1,6 +1,6 @@
 """Loads the groups and offsets of a partition of `__consumer_offsets`.
 
-Law: replaying the log in order gives what its last coordinator knew: records, and the markers of
+Replaying the log in order gives what its last coordinator knew: records, and the markers of
 the transactions that have committed offsets.
 """
 

@@ -1,6 +1,6 @@
 """Encodes and decodes committed offsets and groups as records of `__consumer_offsets`.
 
-Law: replaying the records in order restores the group and its offsets. A null value is a tombstone.
+Replaying the records in order restores the group and its offsets. A null value is a tombstone.
 
     key    int16 type | OffsetCommitKey: group, topic, partition      or GroupMetadataKey: group
     value  int16 version | OffsetCommitValue: offset, leader epoch ...  GroupMetadataValue

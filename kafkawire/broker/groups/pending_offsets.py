@@ -1,6 +1,6 @@
 """Offsets that transactions have committed, until the transactions end (KIP-98, KIP-447).
 
-Law: the marker in the partition of the group decides: the offsets take the place of earlier ones,
+The marker in the partition of the group decides: the offsets take the place of earlier ones,
 or are forgotten. A commit or a deletion that is after them in the log takes their place at once.
 """
 

@@ -1,6 +1,6 @@
 """Requests and effects of a group, and its deadlines, independent of message versions.
 
-Law: a request carries `reply_to`; its response carries it back.
+A request carries `reply_to`; its response carries it back.
 """
 
 from __future__ import annotations

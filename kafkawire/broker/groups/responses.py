@@ -1,6 +1,6 @@
 """Builds the response messages of group requests.
 
-Law: a response depends on its version only in the fields that the version lacks.
+A response depends on its version only in the fields that the version lacks.
 """
 
 from __future__ import annotations

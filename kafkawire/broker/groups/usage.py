@@ -1,6 +1,6 @@
 """Enforces the limits of groups, members and offsets of a cluster.
 
-Law: a group is counted as it was after its last request, until it is forgotten.
+A group is counted as it was after its last request, until it is forgotten.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Builds the responses to APIs that this broker does not serve.
 
-Law: the connection stays open, and the client gets UNSUPPORTED_VERSION wherever the response has an
+The connection stays open, and the client gets UNSUPPORTED_VERSION wherever the response has an
 error field.
 
     known API          its own response, with a top-level error, or else one element with the

@@ -1,6 +1,6 @@
 """Down-converts records for old Fetch versions.
 
-Law: keys, values and offsets are kept; what the old format lacks (headers, and in magic 0
+Keys, values and offsets are kept; what the old format lacks (headers, and in magic 0
 timestamps) is dropped, as in brokers before 4.0.
 
     Fetch v0-1: magic 0 │ v2-3: magic 1 │ v4+: as stored, but zstd only from v10 on

@@ -1,6 +1,6 @@
 """Validates produced records and assigns their offsets, as Kafka's LogValidator.
 
-Law: only records that consumers can read are stored: checksum, codec, counts, offsets and
+Only records that consumers can read are stored: checksum, codec, counts, offsets and
 timestamps are validated first. Batches are stored as magic 2, with the offsets of the log.
 
     v3+   one batch of magic 2:   validated; offset, leader epoch and log append time assigned

@@ -1,6 +1,6 @@
 """A client's connection on the broker's side.
 
-Law: requests of a connection are processed one at a time, in order: the next one waits for the
+Requests of a connection are processed one at a time, in order: the next one waits for the
 response to the one before. So responses are in order, and a client that does not read costs no more
 memory than `unsent`.
 

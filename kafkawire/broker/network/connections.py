@@ -1,6 +1,6 @@
 """Limits the connections of a cluster and the bytes they buffer.
 
-Law: each is counted once: a connection from `add` until it closes or disconnects, a byte from its
+Each is counted once: a connection from `add` until it closes or disconnects, a byte from its
 arrival until its request is taken or its connection closes.
 """
 

@@ -1,6 +1,6 @@
 """The requests in process, and the way of their responses to clients, as Kafka's RequestChannel.
 
-Law: a request is in `pending` from its arrival to its response, or to the end of its connection.
+A request is in `pending` from its arrival to its response, or to the end of its connection.
 
     response ─▶ frame ─▶ fault ─┬─▶ Report, Reply
                                 └─▶ delayed until `ReplyDue`, damaged, dropped, or Close

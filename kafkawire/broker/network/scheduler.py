@@ -1,6 +1,6 @@
 """Schedules the requests of connections fairly, and pauses clients that send too much.
 
-Law: one call of the cluster does the work of one time slice, whichever client sent the requests. A
+One call of the cluster does the work of one time slice, whichever client sent the requests. A
 connection without queued requests is scheduled first; the others are scheduled round robin.
 
     received ─▶ front of the queue ─▶ slice: SLICE_REQUESTS, SLICE_BYTES, or SLICE_ELEMENTS of a

@@ -1,6 +1,6 @@
 """The connections of clients: opened, read from, idle and closed, as in Kafka's SocketServer.
 
-Law: it decides without I/O: events of connections come in, effects go out. One call processes the
+It decides without I/O: events of connections come in, effects go out. One call processes the
 requests of one time slice.
 
     Connected, Received, Drained, Disconnected ─▶ buffer ─▶ scheduler ─▶ process(connection)

@@ -1,6 +1,6 @@
 """Quotas of users and clients on what they produce and consume, as Kafka's ClientQuotaManager.
 
-Law: the most specific quota of a user and client id applies. What exceeds it is paid for by
+The most specific quota of a user and client id applies. What exceeds it is paid for by
 waiting: the response says how long, and the connection is not served until then (KIP-219).
 
     bytes ─▶ rate over `quota.window.num` windows ─▶ above the quota? ─▶ throttle_time_ms

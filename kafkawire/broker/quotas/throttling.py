@@ -1,6 +1,6 @@
 """Applies quotas to the requests of clients.
 
-Law: what was produced is stored, and its response is not delayed; what was fetched is not sent
+What was produced is stored, and its response is not delayed; what was fetched is not sent
 while its client is throttled. Followers have no quotas here.
 """
 

@@ -1,6 +1,6 @@
 """The security protocols of listeners, by Kafka's names and numbers.
 
-Law: as in Kafka's default `listener.security.protocol.map`, a listener that has the name of a
+As in Kafka's default `listener.security.protocol.map`, a listener that has the name of a
 protocol has that protocol; one with another name has none.
 """
 

@@ -1,6 +1,6 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512, on the server's side (RFC 5802, RFC 7677).
 
-Law: the password is neither stored nor sent; the proof does not reveal the client key.
+The password is neither stored nor sent; the proof does not reveal the client key.
 
     client  n,,n=USER,r=NONCE                 server  r=NONCE+SERVER,s=SALT,i=ITERATIONS
     client  c=biws,r=NONCE+SERVER,p=PROOF     server  v=SIGNATURE

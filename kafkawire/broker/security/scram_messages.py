@@ -1,6 +1,6 @@
 """Parses the first and the final message of a SCRAM client (RFC 5802 section 7).
 
-Law: attributes are in the order of the grammar, each once; anything else is an error.
+Attributes are in the order of the grammar, each once; anything else is an error.
 
     first  gs2-cbind-flag "," ["a=" saslname] "," "n=" saslname ",r=" nonce *("," extension)
     final  "c=" base64(gs2-header) ",r=" nonce *("," extension) ",p=" base64

@@ -1,6 +1,6 @@
 """Authenticates a connection with SASL.
 
-Law: no other request is served before authentication; a failure closes the connection.
+No other request is served before authentication; a failure closes the connection.
 
     HANDSHAKE ─▶ TOKENS (SaslAuthenticate) or RAW_TOKENS (after SaslHandshake v0) ─▶ DONE
                                   └───────────────▶ FAILED

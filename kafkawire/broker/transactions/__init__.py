@@ -1,6 +1,6 @@
 """The transactions of a node's clients, on the coordinators of `kafkawire.transactions`.
 
-Law: what a response promises is committed: a coordinator's record, a marker, a pending offset.
+What a response promises is committed: a coordinator's record, a marker, a pending offset.
 
     apis ─▶ Coordinators ─▶ kafkawire.transactions ─▶ NodeMarkers ─▶ leaders
     Produce, TxnOffsetCommit ─▶ TransactionVerifier ─▶ the coordinator, here or at another broker

@@ -1,6 +1,6 @@
 """The APIs of transactions: messages to requests of coordinators, and their results to responses.
 
-Law: a request that the coordinator of this node does not handle gets its error at once; a leader
+A request that the coordinator of this node does not handle gets its error at once; a leader
 gets its markers written, whoever coordinates.
 """
 

@@ -1,6 +1,6 @@
 """The transaction coordinators of a node: one for each partition that it leads.
 
-Law: a coordinator is the one of a leader epoch, as those of groups. What it returns goes to those
+A coordinator is the one of a leader epoch, as those of groups. What it returns goes to those
 who wait for it, and its markers to the leaders of their partitions.
 """
 

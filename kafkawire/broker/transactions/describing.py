@@ -1,6 +1,6 @@
 """ListTransactions, DescribeTransactions and DescribeProducers (KIP-664, KIP-994, KIP-1152).
 
-Law: they show what is committed, and change nothing.
+They show what is committed, and change nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the markers of transactions into partitions that this node leads, and sends the others.
 
-Law: a marker is written when its partition has it on all in-sync replicas. In a partition of
+A marker is written when its partition has it on all in-sync replicas. In a partition of
 `__consumer_offsets` it ends the pending offsets of the transaction, too.
 """
 

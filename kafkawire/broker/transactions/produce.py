@@ -1,6 +1,6 @@
 """Has the partitions of a transactional Produce verified, or added to its transaction.
 
-Law: from Produce 12 on a leader adds the partition itself (KIP-890); before, the client has added
+From Produce 12 on a leader adds the partition itself (KIP-890); before, the client has added
 it, and the leader verifies that. A partition where the transaction has begun needs neither.
 """
 

@@ -1,6 +1,6 @@
 """Assigns producer ids from blocks of the controller, as Kafka's RPCProducerIdManager.
 
-Law: a producer id is assigned once: what is left of a block is lost with the process.
+A producer id is assigned once: what is left of a block is lost with the process.
 """
 
 from __future__ import annotations

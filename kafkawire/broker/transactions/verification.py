@@ -1,6 +1,6 @@
 """Has the coordinator verify, or add, partitions of a transaction before an append (KIP-890).
 
-Law: nothing begins a transaction in a partition that its coordinator does not know of. An append
+Nothing begins a transaction in a partition that its coordinator does not know of. An append
 whose transaction ended meanwhile, by a marker in that partition, is not verified.
 """
 

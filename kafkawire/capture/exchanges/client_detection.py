@@ -1,6 +1,6 @@
 """Finds out which side of a connection is the client, or which other protocol it has.
 
-Law: a side that is known from a SYN or a port is checked, any other is proven by the content. All
+A side that is known from a SYN or a port is checked, any other is proven by the content. All
 searches of a connection together are linear in its bytes.
 
     held bytes of both sides --a proven request--> client

@@ -1,6 +1,6 @@
 """The state machine of a captured connection: bytes of both directions in, rows out.
 
-Law: the capture may lack the beginning, the end and anything in between. A frame is accepted only
+The capture may lack the beginning, the end and anything in between. A frame is accepted only
 if the stream is in sync, that is, if a frame is known to begin there, or if its content proves it.
 
     bytes --> [undetected] --a request is detected--> [client, broker]

@@ -1,6 +1,6 @@
 """Collects closed connections and frame counts, for captures that are read in several parts.
 
-Law: a connection is identified by its first packet here, which does not depend on how a capture is
+A connection is identified by its first packet here, which does not depend on how a capture is
 split; its number in order of appearance is known only when all parts are read.
 
     Engine(by_packet=True) --on_end--> Endings --drained--> Ended

@@ -1,6 +1,6 @@
 """Pairs request rows and response rows into exchanges.
 
-Law: each request row and each response row is in exactly one exchange; an exchange is returned as
+Each request row and each response row is in exactly one exchange; an exchange is returned as
 soon as it is complete, and the number of in-flight requests is bounded.
 
     request A ----.

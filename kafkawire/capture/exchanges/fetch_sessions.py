@@ -1,6 +1,6 @@
 """Expands incremental fetch sessions (KIP-227): all partitions that a Fetch requests.
 
-Law: the state of a session is the result of its requests, in order, on one connection. If the
+The state of a session is the result of its requests, in order, on one connection. If the
 session was opened before the capture, its known partitions are marked incomplete. (Clients open a
 new session after a disconnect; and rows of a connection never depend on another connection.)
 

@@ -1,6 +1,6 @@
 """Infers the API and version of a response without its request from its content.
 
-Law: no false messages. A response is inferred only if exactly one layout of all responses
+No false messages. A response is inferred only if exactly one layout of all responses
 decodes it to the last byte, encodes to the same bytes, and has enough plausible values; or if
 several layouts fit, and exactly one of them was seen on the same connection.
 

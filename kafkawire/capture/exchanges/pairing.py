@@ -1,6 +1,6 @@
 """Pairs responses with in-flight requests by correlation id, within bounds.
 
-Law: each request is completed or given up once, and each call takes constant time, spread over the
+Each request is completed or given up once, and each call takes constant time, spread over the
 requests. Brokers respond in order, so a response leaves all older requests without one. If nothing
 of the broker's stream is missing since these were sent, and they expect a response, the order is
 broken: a row says so, in front of the response, and the older requests are overtaken: they stay in

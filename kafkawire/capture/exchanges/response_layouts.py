@@ -1,6 +1,6 @@
 """Lists the wire formats of all responses of a package: layouts.
 
-Law: a layout is an API with adjacent versions of the same wire format: Metadata 5-6 is one. Every
+A layout is an API with adjacent versions of the same wire format: Metadata 5-6 is one. Every
 version of every response has exactly one layout.
 """
 

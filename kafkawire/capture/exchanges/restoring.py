@@ -1,6 +1,6 @@
 """Makes exchanges that restore a fetch session, where requests before were handled elsewhere.
 
-Law: after `FetchSessions` has handled the exchange, the session has these partitions.
+After `FetchSessions` has handled the exchange, the session has these partitions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 These are Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848 messages.
 
-Law: a name is learned only from a structure with both id and name, in any message of either
+A name is learned only from a structure with both id and name, in any message of either
 direction. It is valid for the whole capture, because a topic id is never reused.
 
     {topic_id, name} anywhere --> learn --> Topic(id, name); the first name wins

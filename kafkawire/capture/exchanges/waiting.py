@@ -1,6 +1,6 @@
 """Keeps the responses of a connection that wait for their requests, in order, within bounds.
 
-Law: a response is taken once, by its correlation id, or given up; each call takes constant time,
+A response is taken once, by its correlation id, or given up; each call takes constant time,
 spread over the responses.
 """
 

@@ -1,6 +1,6 @@
 """Packet blocks: thousands of captured packets over one buffer; the input of decoders.
 
-Law: a block has all packets of its range of the file, in file order and with consecutive numbers;
+A block has all packets of its range of the file, in file order and with consecutive numbers;
 it copies none. Bytes read are joined only when enough are available, so a large packet in small
 chunks is not copied once per chunk.
 

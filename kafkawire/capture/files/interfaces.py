@@ -1,6 +1,6 @@
 """Decodes pcapng interface description blocks: link type, snaplen, timestamp resolution.
 
-Law: unknown options are skipped; values out of range are ignored.
+Unknown options are skipped; values out of range are ignored.
 
     link type u16 | reserved u16 | snaplen u32 | options: code u16, length u16, value, padding ...
 """

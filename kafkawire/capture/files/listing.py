@@ -1,6 +1,6 @@
 """Lists the captures that paths, directories and patterns stand for.
 
-Law: in a directory, what is a capture by its name or its content is listed; hidden files are not,
+In a directory, what is a capture by its name or its content is listed; hidden files are not,
 as for the Spark job. A path of a file stands for the file, whatever it is.
 
     t.pcap   captures/   captures/*.pcap   captures/t.pcap.?

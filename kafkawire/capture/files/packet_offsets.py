@@ -2,7 +2,7 @@
 
 Everything else is decoded by columns.
 
-Law: nothing outside the data is read.
+Nothing outside the data is read.
 
     length, bytes | length, bytes | length, ...  -->  offsets, as little-endian int64, and the end
 """

@@ -1,6 +1,6 @@
 """Decodes classic pcap files: a file header, then packets, each with its own header.
 
-Law: damaged parts of a file are skipped, counted and reported; all packets before and behind them
+Damaged parts of a file are skipped, counted and reported; all packets before and behind them
 are decoded.
 
     magic | version | zone | accuracy | snaplen | link type | packet header, packet | ...

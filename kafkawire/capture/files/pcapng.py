@@ -1,6 +1,6 @@
 """pcapng: sections of blocks; interfaces are described before packets refer to them.
 
-Law: a block that is not understood is stepped over by its length; a block whose two lengths differ
+A block that is not understood is stepped over by its length; a block whose two lengths differ
 is damage, skipped up to where blocks begin again, and reported.
 
     block      type | length | body ... | length            length counts the whole block, a

@@ -1,6 +1,6 @@
 """Checks by its first bytes whether a file is a capture.
 
-Law: `kafkawire decode` and the Spark job reject the same files, because both use this check; a
+`kafkawire decode` and the Spark job reject the same files, because both use this check; a
 rejected file has no packets.
 
     first bytes --> (gzip | zstd)* --> pcap | pcapng: a capture

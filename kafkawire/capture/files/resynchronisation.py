@@ -1,6 +1,6 @@
 """Finds packets in the middle of a pcap: behind damage, or at the start of a split.
 
-Law: a chain of plausible headers is a guess and never a proof (a packet may contain a capture); a
+A chain of plausible headers is a guess and never a proof (a packet may contain a capture); a
 caller that needs certainty compares the guess with the end of the packets before it.
 """
 
@@ -55,7 +55,7 @@ def find_packet(
 class Search:
     """Finds, one after another, the offsets in the same data where packets or blocks begin again.
 
-    Law: each byte is searched in one window, however often packets begin and end: time is linear in
+    Each byte is searched in one window, however often packets begin and end: time is linear in
     the data.
 
     find: returns the candidates in a window. searched: bytes searched so far.

@@ -1,6 +1,6 @@
 """Reads a capture, compressed or not, from a path, or from a stream that is still being written.
 
-Law: the format is detected by the first bytes, never by the file name; packets are returned as soon
+The format is detected by the first bytes, never by the file name; packets are returned as soon
 as their bytes are available. At most STEP bytes are decompressed at a time, so a decompression bomb
 costs time but no memory. A member or frame is read in chunks of doubling size, so that the unread
 rest, which the decompressor copies, is not much larger than the part read: time is linear in the

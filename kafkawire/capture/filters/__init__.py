@@ -1,6 +1,6 @@
 """Filters: the expression language that selects messages, exchanges and rows of tables.
 
-Law: an expression means the same wherever it is applied. Names and values are checked when it is
+An expression means the same wherever it is applied. Names and values are checked when it is
 parsed, so that a filter that can match nothing by mistake is an error; parsing is linear in the
 text, and its depth is bounded.
 

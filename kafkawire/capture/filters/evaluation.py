@@ -1,6 +1,6 @@
 """Applies a filter to anything whose fields can be looked up.
 
-Law: a comparison holds if it does for one of the field's values; without values it does not hold,
+A comparison holds if it does for one of the field's values; without values it does not hold,
 and its negation does. While values may still be missing (the response has not been captured yet),
 the result is None, unless the values that are known decide it; so the order of parts does not
 matter, and cheap ones are tested first.

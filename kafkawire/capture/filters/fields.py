@@ -1,6 +1,6 @@
 """The fields that filters compare, and the values that each may have.
 
-Law: a field is listed once, here; what has fields (messages, exchanges, tables) looks them up by
+A field is listed once, here; what has fields (messages, exchanges, tables) looks them up by
 these names.
 """
 

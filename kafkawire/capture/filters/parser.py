@@ -1,6 +1,6 @@
 """Parses a filter expression into a tree, by recursive descent.
 
-Law: each token is read once; nesting deeper than MAX_DEPTH is an error, not a stack overflow.
+Each token is read once; nesting deeper than MAX_DEPTH is an error, not a stack overflow.
 """
 
 from __future__ import annotations

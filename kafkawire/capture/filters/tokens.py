@@ -1,6 +1,6 @@
 """Splits a filter expression into tokens.
 
-Law: each character is read once; every token knows where it begins.
+Each character is read once; every token knows where it begins.
 """
 
 from __future__ import annotations

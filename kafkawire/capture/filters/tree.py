@@ -1,6 +1,6 @@
 """The tree of a filter expression.
 
-Law: `!=`, `!~` and `not in` are Not of `==`, `~` and `in`, so a negation has one meaning.
+`!=`, `!~` and `not in` are Not of `==`, `~` and `in`, so a negation has one meaning.
 """
 
 from __future__ import annotations

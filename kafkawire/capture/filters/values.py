@@ -1,6 +1,6 @@
 """Parses the values of comparisons, and makes their tests.
 
-Law: an invalid value is a FilterError at its place; the test of a value never fails.
+An invalid value is a FilterError at its place; the test of a value never fails.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The APIs of a package: what decoding needs to know of each for every frame.
 
-Law: what is known of an API comes from the package's index, and is cached; a class is imported when
+What is known of an API comes from the package's index, and is cached; a class is imported when
 its first body is decoded. A connection has one package, and its requests say which.
 
     Package --apis_of--> Apis --api(key)--> Api { request, response: Side }

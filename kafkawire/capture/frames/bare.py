@@ -1,6 +1,6 @@
 """Decodes bare frames and bodies, without packets: a dump of a stream, a hex string from a log.
 
-Law: the rows are those of a capture with the same frames, but with `packet` 0.
+The rows are those of a capture with the same frames, but with `packet` 0.
 """
 
 from __future__ import annotations

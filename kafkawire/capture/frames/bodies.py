@@ -1,6 +1,6 @@
 """Decodes bodies: strictly, then leniently, then as the nearest known version.
 
-Law: content never raises; the result depends only on the bytes, the package, the API key and the
+Content never raises; the result depends only on the bytes, the package, the API key and the
 version.
 
     strict --fails--> lenient --fails--> malformed

@@ -1,6 +1,6 @@
 """Decodes raw frames into rows: the body if it decodes, otherwise the reason.
 
-Law: a row has everything that could be decoded before the first error; content never raises. The
+A row has everything that could be decoded before the first error; content never raises. The
 header is decoded first (`framing`), because a conversation needs only that; the body is decoded
 later, also in another process, and depends on nothing but the `RawFrame`.
 

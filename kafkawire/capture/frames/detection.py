@@ -1,6 +1,6 @@
 """Detects the Kafka protocol in a stream, and where frames begin (resynchronisation).
 
-Law: a single plausible number proves nothing. At the beginning of a stream, a request is detected
+A single plausible number proves nothing. At the beginning of a stream, a request is detected
 by its size, API key, version, correlation id and client id together; in the middle of a stream, and
 where the client id is not ordinary text, its body must decode as well.
 """

@@ -1,6 +1,6 @@
 """Limits the cost of a search for frames.
 
-Law: a search decodes at most a constant number of bytes for each byte searched.
+A search decodes at most a constant number of bytes for each byte searched.
 """
 
 from __future__ import annotations

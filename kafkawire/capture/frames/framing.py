@@ -1,6 +1,6 @@
 """Takes frames from the bytes of one direction, and decodes their headers.
 
-Law: bytes are removed from a stream by `take` only; positions count from the first byte added.
+Bytes are removed from a stream by `take` only; positions count from the first byte added.
 Content never raises: a malformed header is the error of its raw frame, and the row of a truncated
 frame has the captured bytes and says how many there should be.
 
@@ -252,7 +252,7 @@ def replaced_text(client_id: str) -> tuple[str, str]:
 class RequestHeads:
     """Decodes the ordinary request headers of a connection, fast.
 
-    Law: the result is that of `raw_request`, or None.
+    The result is that of `raw_request`, or None.
     """
 
     def __init__(self, apis: Apis = KAFKA_APIS) -> None:

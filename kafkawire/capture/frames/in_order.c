@@ -1,6 +1,6 @@
 /* Cuts frames from segments that arrive in order: the fast path of reassembly and framing.
 
-   Law: a connection is tracked here only while it is ordinary: established, nothing missing, both streams in sync. A
+   A connection is tracked here only while it is ordinary: established, nothing missing, both streams in sync. A
    segment that does anything but continue its stream is declined before any of it is handled; then the connection's
    state goes back to `Flow`, `Connection` and `Stream`, which would be in this state had they handled its segments.
    `in_order.py` is the same module without a C compiler: it tracks no connection.

@@ -1,6 +1,6 @@
 """Cuts frames from segments that arrive in order: the interpreted version of `in_order.c`.
 
-Law: the rows of a capture are the same whichever connections are tracked here. This module tracks
+The rows of a capture are the same whichever connections are tracked here. This module tracks
 none, so C is only an optimisation.
 """
 

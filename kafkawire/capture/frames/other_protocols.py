@@ -1,6 +1,6 @@
 """Recognises the protocols other than Kafka that may be on the same ports.
 
-Law: a protocol is named by the first bytes of a stream that no Kafka request begins with; ZooKeeper
+A protocol is named by the first bytes of a stream that no Kafka request begins with; ZooKeeper
 by its whole first message, whose first bytes a Kafka request may have.
 """
 

@@ -1,6 +1,6 @@
 """Serialises raw frames for another process, which decodes their bodies.
 
-Law: unpacked items equal the packed ones, in the same order; decoding needs nothing but what the
+Unpacked items equal the packed ones, in the same order; decoding needs nothing but what the
 recipient has got of a packer, in order.
 
     in capture order, cheap:   packets, flows, framing, pairing --> [LocatedItem] --pack-->

@@ -1,6 +1,6 @@
 """Writes payloads in bytes fields as JSON text, for decoded messages and for `writer`.
 
-Law: the text is that of `Payload.to_json_text`; a payload of the same kind, protocol and bytes is
+The text is that of `Payload.to_json_text`; a payload of the same kind, protocol and bytes is
 written once, since members of a group send the same, and get in responses what was in requests.
 
     bytes --program--> text, if they fit their own version exactly      others --Payload--> text

@@ -1,6 +1,6 @@
 """Writes the records of `records` fields as JSON text.
 
-Law: an invalid batch is reported beside the records before it and those of other batches; redacted
+An invalid batch is reported beside the records before it and those of other batches; redacted
 keys and values leave their size and hash; the cost of one field is bounded.
 
     RecordsField --records_json--> its counts, and "content":[{"offset":..},..]

@@ -1,6 +1,6 @@
 """Finds the `records` fields of messages, with topic and partition; writes their counts as JSON.
 
-Law: nothing is decompressed for a count that the batch header has; an invalid batch is reported,
+Nothing is decompressed for a count that the batch header has; an invalid batch is reported,
 and the others are counted.
 
     class, version --once--> [Step]      message --its steps--> [RecordsField]

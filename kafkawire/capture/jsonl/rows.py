@@ -1,6 +1,6 @@
 """Writes rows as JSON lines: the output of `kafkawire decode --format jsonl`.
 
-Law: a row is one line of ASCII; JSON lines omit nothing but what redaction hides.
+A row is one line of ASCII; JSON lines omit nothing but what redaction hides.
 
     capture, packet, time, connection, client, broker | direction, API, ids, length, status, error |
     errors, if any | body | embedded, if any | records, if any

@@ -1,6 +1,6 @@
 """Describes the wire layout of bodies, to write them as JSON without creating messages.
 
-Law: a body has a program only if its JSON form follows the wire format: fields in order, no
+A body has a program only if its JSON form follows the wire format: fields in order, no
 optional structs, no redacted fields; with payloads, only if wire order gives a payload's path, and
 its protocol before it. `writer.c` itself skips records of the metadata topic, which are redacted.
 

@@ -1,6 +1,6 @@
 /* Writes JSON lines directly from the bytes of frames: the fast path of `rows.py` and `records.py`.
 
-   Law: a row, or the content of a batch, is written exactly as those modules write the decoded one, or declined: tagged
+   A row, or the content of a batch, is written exactly as those modules write the decoded one, or declined: tagged
    fields, numbers that Python formats in another way, and anything invalid are left to Python. `writer.py` is the same module without a C compiler: it declines everything.
 
        Program: the fields of a struct in wire order, each with the text before its value

@@ -1,6 +1,6 @@
 """Pure Python fallback of `writer.c`, which writes JSON lines directly from frames.
 
-Law: `writer.c` writes a row, or the records of a batch, exactly as `rows` and `records` write the
+`writer.c` writes a row, or the records of a batch, exactly as `rows` and `records` write the
 decoded ones, or declines. This module declines everything, so C is only an optimisation.
 """
 

@@ -1,6 +1,6 @@
 """Takes what proxies send in front of Kafka from the first bytes of a connection.
 
-Law: what does not begin with a proxy's message comes out as it went in. Held bytes are bounded, and
+What does not begin with a proxy's message comes out as it went in. Held bytes are bounded, and
 the work is linear in them. Messages of proxies are in rows without their bytes: they may have
 credentials.
 

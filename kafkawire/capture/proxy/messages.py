@@ -1,6 +1,6 @@
 """The messages with which a client, or a proxy, begins a connection that then carries Kafka.
 
-Law: a message is recognised by its structure as far as it arrived; its length is bounded. Names and
+A message is recognised by its structure as far as it arrived; its length is bounded. Names and
 passwords are never returned.
 
     SOCKS5   greeting, method, (user name and password, status,) request, reply

@@ -1,6 +1,6 @@
 """The fields of a message that filters compare, with those of its exchange.
 
-Law: the header is enough for most filters; a body is decoded, once, if a filter needs it.
+The header is enough for most filters; a body is decoded, once, if a filter needs it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads captures with a filter.
 
-Law: without a filter nothing is added to reading, nor imported; names of topics are looked up only
+Without a filter nothing is added to reading, nor imported; names of topics are looked up only
 for a filter that compares them.
 """
 

@@ -1,6 +1,6 @@
 """Selects items of a capture with a filter, in order.
 
-Law: the result is a part of the items, in the same order. Conditions on latency, errors, topics,
+The result is a part of the items, in the same order. Conditions on latency, errors, topics,
 partitions and groups are about the exchange, and hold for both of its messages. So a request waits
 until its response decides, and what follows it waits, too; memory is bounded, and a request that
 would exceed the bounds is judged without its response.

@@ -1,6 +1,6 @@
 """Reads a capture as tables of Arrow record batches, for the command line, Parquet and Spark.
 
-Law: a table's columns never depend on the capture; rows come in bounded batches while the capture
+A table's columns never depend on the capture; rows come in bounded batches while the capture
 is read, and a capture of any size takes bounded memory.
 
     capture(s) --> rows --> exchanges --> a table's rows --> record batches

@@ -1,6 +1,6 @@
 """Types the bodies of one message in the table `messages`: columns instead of JSON text.
 
-Law: a body has the values of its JSON text, so what is hidden there is hidden here. One type covers
+A body has the values of its JSON text, so what is hidden there is hidden here. One type covers
 all versions of a message: a field that the version lacks is null, a tagged field that is absent has
 its default. Types and names are those of `kafkawire codegen --target arrow`.
 

@@ -1,6 +1,6 @@
 """Describes the columns of tables: name, type, description.
 
-Law: types are those that Spark accepts unchanged: no large or view types, no dictionaries,
+Types are those that Spark accepts unchanged: no large or view types, no dictionaries,
 timestamps in microseconds UTC. Where microseconds are too coarse, an int64 column of nanoseconds
 stands beside them. Types are data: `arrow.schemas` makes Arrow's of them, so that what reads a
 capture without making batches, such as a report, does not import pyarrow.

@@ -1,6 +1,6 @@
 """Holds what tables share while a capture is read: packet positions, topic names, redaction.
 
-Law: a topic name that is learned late still reaches earlier rows: before a batch with unnamed
+A topic name that is learned late still reaches earlier rows: before a batch with unnamed
 topics is made, the rest of the capture is read once for names, if it can be read twice.
 """
 

@@ -1,6 +1,6 @@
 """Adds decoded keys and values to the table `records`: a struct of text beside the bytes.
 
-Law: the other columns stay as they are. A key or value that cannot be decoded has the reason in
+The other columns stay as they are. A key or value that cannot be decoded has the reason in
 `error`; one that is null, or is not decoded, is null.
 
     batches of `records` --RecordValues--> the same columns, key_decoded, value_decoded

@@ -1,6 +1,6 @@
 """Filters the rows of tables by their columns.
 
-Law: a field has the values of every column that states it, so a comparison holds if it does for one
+A field has the values of every column that states it, so a comparison holds if it does for one
 of them: the `size` of an exchange is that of its request and that of its response. A field that no
 column of a table states is an error, which names the tables that have it.
 """

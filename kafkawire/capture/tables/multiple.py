@@ -1,6 +1,6 @@
 """Reads several tables of a capture in one pass.
 
-Law: each message is decoded at most once, however many tables need it; a table has the same rows as
+Each message is decoded at most once, however many tables need it; a table has the same rows as
 when it is read alone.
 
     traffic --> [LocatedItem] --.-- raw frames ------> `passes` --> exchanges, partitions, records

@@ -1,6 +1,6 @@
 """Chooses Parquet encodings and statistics for the columns of tables.
 
-Law: the choice depends only on the column type, so that all writers of a table produce the same
+The choice depends only on the column type, so that all writers of a table produce the same
 files.
 """
 

@@ -1,6 +1,6 @@
 """Builds `exchanges`, `partitions` and `records` column by column, in one pass over a capture.
 
-Law: a message is decoded only where its bytes alone do not suffice; a table has the same rows as
+A message is decoded only where its bytes alone do not suffice; a table has the same rows as
 when it is read alone.
 
     LocatedItem --Extractor--> ExtractedMessage --.--Pairs--> ExchangeColumns ---.

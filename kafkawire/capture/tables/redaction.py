@@ -1,6 +1,6 @@
 """Redacts keys, values and bodies in tables.
 
-Law: a redacted value shows nothing of the content but its size and hash, so that equal values stay
+A redacted value shows nothing of the content but its size and hash, so that equal values stay
 equal.
 """
 

@@ -1,6 +1,6 @@
 """A TCP connection: its endpoints, its packets and times, the bytes of its sides, how it ended.
 
-Law: side 0 opened the connection if its SYN was captured; otherwise it is the side of the first
+Side 0 opened the connection if its SYN was captured; otherwise it is the side of the first
 captured packet. The two directions are `Flow`s, which refer to their connection. Most packets make
 one `Run` of bytes, so that is cheap to create.
 """

@@ -1,6 +1,6 @@
 """The tracked connections of a capture; finds the connection of a segment.
 
-Law: a pair of endpoints has one connection at a time; a connection that is replaced or evicted is
+A pair of endpoints has one connection at a time; a connection that is replaced or evicted is
 closed with an event. The events of a connection depend on its own packets alone, not on those of
 others nor on how packets are grouped into blocks, except for the limits of all connections together
 (`max_total_bytes`, `max_connections`).

@@ -1,6 +1,6 @@
 """Events of TCP reassembly: runs of bytes, gaps, conflicts, discarded bytes, closed connections.
 
-Law: events are reported in the order in which they became known. The runs and gaps of one side are
+Events are reported in the order in which they became known. The runs and gaps of one side are
 contiguous: each begins where the one before it ended. Positions count payload bytes from the first
 byte that the side sent, or from its first captured byte.
 

@@ -1,6 +1,6 @@
 """Reassembles one direction of a TCP connection: segments in any order in, runs and gaps out.
 
-Law: reassembly waits for missing bytes until the gap policy gives them up; every captured payload
+Reassembly waits for missing bytes until the gap policy gives them up; every captured payload
 byte is delivered, or counted as a duplicate, a keep-alive or a conflict, or reported as discarded.
 
     delivered or given up | next expected byte --> . . gap . . [out-of-order segments]

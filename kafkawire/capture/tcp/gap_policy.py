@@ -1,6 +1,6 @@
 """Decides how long reassembly waits for missing bytes.
 
-Law: missing bytes that the peer acknowledged were received, so the capture missed their packets;
+Missing bytes that the peer acknowledged were received, so the capture missed their packets;
 they are given up when they can no longer be out of order. Other missing bytes may still arrive
 until the gap timeout.
 

@@ -1,6 +1,6 @@
 """Limits of TCP reassembly.
 
-Law: all buffered data counts against a limit; data beyond it is given up, and an event reports it.
+All buffered data counts against a limit; data beyond it is given up, and an event reports it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Out-of-order segments of one direction: the data behind its first gap.
 
-Law: the first packet with a byte wins; a range that the snaplen cut off is missing, until another
+The first packet with a byte wins; a range that the snaplen cut off is missing, until another
 packet has it.
 
     next expected --> . . gap . . [held][held] . . gap . . [held](cut)

@@ -1,6 +1,6 @@
 """Reassembles all TCP connections of a capture: blocks of segments in, events out.
 
-Law: segments are handled one by one, in the order of the capture. Most segments just continue their
+Segments are handled one by one, in the order of the capture. Most segments just continue their
 stream; they take a fast path, whose events are those of the slow path.
 
     segment --in order--> fast path: deliver the bytes

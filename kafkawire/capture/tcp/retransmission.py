@@ -1,6 +1,6 @@
 """Compares retransmissions with the bytes that one direction delivered last.
 
-Law: the bytes delivered first are kept; a retransmission is compared as far back as delivered bytes
+The bytes delivered first are kept; a retransmission is compared as far back as delivered bytes
 are stored, and counts as a duplicate beyond.
 """
 

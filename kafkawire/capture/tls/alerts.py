@@ -1,6 +1,6 @@
 """Names the alerts of TLS.
 
-Law: closing a connection is not worth a row; every other alert is.
+Closing a connection is not worth a row; every other alert is.
 
 Source: the IANA registry "TLS Alerts".
 """

@@ -1,6 +1,6 @@
 """The state machine of a TLS connection: its bytes in, the bytes that it protects out.
 
-Law: content never raises; memory is bounded. Every byte is in plaintext, or counted in a row:
+Content never raises; memory is bounded. Every byte is in plaintext, or counted in a row:
 handshakes, headers and tags in rows of status `tls`, what is not decrypted in others.
 
     ClientHello, ServerHello --key log--> decrypting --> Run (plaintext) | Unsynchronised

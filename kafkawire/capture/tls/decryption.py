@@ -1,6 +1,6 @@
 """Decrypts the records of one direction in order, also behind lost ones.
 
-Law: TLS numbers records without sending the numbers, and changes keys at messages that may be lost;
+TLS numbers records without sending the numbers, and changes keys at messages that may be lost;
 so keys and numbers are tried, in order and a bounded number of times, until a record authenticates.
 A record that does so is the one that was sent with this key and this number.
 

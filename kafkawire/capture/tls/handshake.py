@@ -1,6 +1,6 @@
 """Follows the handshake of a connection up to the keys: who is the client, what was negotiated.
 
-Law: only the first ClientHello of one side and the first ServerHello count (a HelloRetryRequest is
+Only the first ClientHello of one side and the first ServerHello count (a HelloRetryRequest is
 none); everything later is encrypted, or changes no key.
 
     ClientHello --> hello, client --ServerHello--> session --ClientKeyExchange--> its session hash

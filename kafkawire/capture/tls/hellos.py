@@ -1,6 +1,6 @@
 """Parses the handshake messages that TLS does not encrypt: ClientHello and ServerHello.
 
-Law: a malformed hello is None; text from the wire is escaped.
+A malformed hello is None; text from the wire is escaped.
 
 Source: RFC 8446, section 4; RFC 5246, section 7.4; RFC 6066 (server names); RFC 7627.
 """

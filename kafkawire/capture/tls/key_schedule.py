@@ -1,6 +1,6 @@
 """Derives the keys of records from the secrets of a key log.
 
-Law: functions of their arguments alone; they need nothing but hashes. `records.py` decrypts.
+Functions of their arguments alone; they need nothing but hashes. `records.py` decrypts.
 
     TLS 1.3   traffic secret --HKDF-Expand-Label--> key, iv; next secret (RFC 8446, 7.1 to 7.3)
     TLS 1.2   pre-master secret --PRF--> master secret --PRF--> key block (RFC 5246, 5, 6.3, 8.1)

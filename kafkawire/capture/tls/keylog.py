@@ -1,6 +1,6 @@
 """Reads NSS key logs: the secrets of TLS connections, by the random value of their ClientHello.
 
-Law: secrets are returned by `KeyLog.secret` only; they are in no message, `repr` or pickle. A line
+Secrets are returned by `KeyLog.secret` only; they are in no message, `repr` or pickle. A line
 that is not valid (a log that is still being written ends in one) is skipped and counted.
 
     CLIENT_RANDOM <client random> <master secret>                     TLS 1.2

@@ -1,6 +1,6 @@
 """Finds out whether a connection begins with TLS, and passes its bytes through it.
 
-Law: what does not begin with TLS comes out as it went in.
+What does not begin with TLS comes out as it went in.
 
     first bytes --TLS--> TlsConnection --> plaintext, rows
                `--others--> unchanged, `is_tls` is False: the layer is not needed any more

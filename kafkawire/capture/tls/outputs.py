@@ -1,6 +1,6 @@
 """What comes out of a TLS connection: plaintext, rows, and that plaintext is missing.
 
-Law: plaintext of a side is contiguous between two `Unsynchronised`; records that one packet
+Plaintext of a side is contiguous between two `Unsynchronised`; records that one packet
 completed are one run.
 """
 

@@ -1,6 +1,6 @@
 """Takes TLS records from the bytes of one direction, and decrypts them.
 
-Law: no more than one record is buffered, and the length of a record is bounded. A record is
+No more than one record is buffered, and the length of a record is bounded. A record is
 decrypted if and only if it authenticates: what is returned was sent.
 
     bytes --RecordBuffer--> Record     type (1) | version (2) | length (2) | content

@@ -1,6 +1,6 @@
 """Makes the rows of a TLS connection: what was negotiated, and what was not decrypted and why.
 
-Law: every captured byte that is not plaintext is in exactly one row.
+Every captured byte that is not plaintext is in exactly one row.
 """
 
 from __future__ import annotations

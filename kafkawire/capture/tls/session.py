@@ -1,6 +1,6 @@
 """Finds the keys of a connection: from the key log, for a direction, an epoch and a generation.
 
-Law: a pickled session has no secrets: keys are derived again, from the key log of whoever reads it.
+A pickled session has no secrets: keys are derived again, from the key log of whoever reads it.
 
     TLS 1.3   HANDSHAKE --Finished--> TRAFFIC generation 0 --KeyUpdate--> generation 1, 2, ...
     TLS 1.2   TRAFFIC from ChangeCipherSpec on

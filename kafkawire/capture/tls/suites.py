@@ -1,6 +1,6 @@
 """Knows the cipher suites of TLS: their names, and what decrypts the AEAD ones.
 
-Law: a suite is decrypted if and only if its name ends in an AEAD of `AEADS`; others are named.
+A suite is decrypted if and only if its name ends in an AEAD of `AEADS`; others are named.
 
 Source: the IANA registry "TLS Cipher Suites".
 """

@@ -1,6 +1,6 @@
 """Runs calls to the cluster and retries them: the machine of an admin client.
 
-Law: each Call ends in exactly one CallCompleted or CallFailed, by its deadline.
+Each Call ends in exactly one CallCompleted or CallFailed, by its deadline.
 
     Call ─▶ sent ─▶ response ─▶ CallCompleted
              ▲ │        │ a retriable error (not the coordinator, not the leader, ...)

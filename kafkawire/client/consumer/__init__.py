@@ -1,6 +1,6 @@
 """The consumer: subscription, membership, commits, positions, fetching.
 
-Law: as for every machine of the client: events and time in, effects out.
+As for every machine of the client: events and time in, effects out.
 """
 
 from .assignors import (

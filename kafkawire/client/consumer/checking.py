@@ -1,6 +1,6 @@
 """Checks the events of a consumer's user, before anything changes.
 
-Law: an event that passes can be encoded in every request that follows from it; an invalid event
+An event that passes can be encoded in every request that follows from it; an invalid event
 raises at the call and has no effect.
 """
 

@@ -1,6 +1,6 @@
 """The components of a consumer.
 
-Law: created once, together; each is a machine or a table of its own.
+Created once, together; each is a machine or a table of its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The configuration of a consumer, with Kafka's keys and defaults.
 
-Law: as in `client.config`: every key is in a table, with its parser, default and description.
+As in `client.config`: every key is in a table, with its parser, default and description.
 
     {"group.id": "g", ...} ─▶ read_consumer_config ─▶ consumer_config ─▶ ConsumerConfig
 """

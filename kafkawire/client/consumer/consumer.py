@@ -1,6 +1,6 @@
 """The consumer: subscriptions and polls in, records out.
 
-Law: every component is a machine or a table of its own; this one routes events and effects between
+Every component is a machine or a table of its own; this one routes events and effects between
 them. Effects that no component handles are for the network or the user.
 
     user ─▶ subscription ─▶ membership ─▶ steps ─▶ positions ─▶ fetcher ─▶ user

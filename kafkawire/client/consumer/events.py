@@ -1,6 +1,6 @@
 """Events that the user sends to a consumer machine, and effects that it returns to the user.
 
-Law: an event with a key is completed by one effect with that key; a Poll ends in Deliver or Raise,
+An event with a key is completed by one effect with that key; a Poll ends in Deliver or Raise,
 or in the user's StopPolling.
 
     Subscribe, Assign, Seek, Poll, Commit, ... ─▶ Consumer ─▶ Deliver, Raise, CallListener, ...

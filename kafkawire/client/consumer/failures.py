@@ -1,6 +1,6 @@
 """The errors of a consumer.
 
-Law: an error has the broker's error code, if any, and the partitions or group concerned. Machines
+An error has the broker's error code, if any, and the partitions or group concerned. Machines
 return errors as values; only the outermost layer raises them.
 """
 

@@ -1,6 +1,6 @@
 """The values of the consumer: partitions, offsets, records.
 
-Law: they are compared, hashed and pickled by value.
+They are compared, hashed and pickled by value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Handles the user's queries of offsets and positions.
 
-Law: each query has one result, under the key of the query. Results of other lookups go to
+Each query has one result, under the key of the query. Results of other lookups go to
 `positions`.
 """
 

@@ -1,6 +1,6 @@
 """The subscription: topics by name, by pattern, or manually assigned partitions.
 
-Law: one mode at a time. The same mode replaces the subscription; another mode is an error until the
+One mode at a time. The same mode replaces the subscription; another mode is an error until the
 consumer has unsubscribed; subscribing to nothing is unsubscribing.
 
                       subscribe(names)   subscribe(pattern)   assign(partitions)

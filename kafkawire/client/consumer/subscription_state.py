@@ -1,6 +1,6 @@
 """Applies the user's subscriptions, assignments, seeks and pauses to the other components.
 
-Law: an invalid call raises and changes nothing; a new subscription replaces the old one.
+An invalid call raises and changes nothing; a new subscription replaces the old one.
 
     subscribe ─▶ membership           assign ─▶ positions
     unsubscribe ─▶ leave              seek, pause ─▶ positions

@@ -1,6 +1,6 @@
 """Authenticates one connection with SASL.
 
-Law: the server's final message is verified before the connection is used; a rejection is fatal for
+The server's final message is verified before the connection is used; a rejection is fatal for
 these credentials.
 
     SaslHandshake 1 ─▶ SaslAuthenticate(token) ─▶ ... ─▶ Accepted | Refused

@@ -1,6 +1,6 @@
 """Computes how long to wait after the n-th failure in a row.
 
-Law: the wait grows exponentially up to a maximum, with jitter, so that clients that failed together
+The wait grows exponentially up to a maximum, with jitter, so that clients that failed together
 do not retry together; randomness comes from the caller.
 """
 

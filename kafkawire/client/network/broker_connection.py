@@ -1,6 +1,6 @@
 """Manages the connection to one broker for one purpose: its queue, state and backoff.
 
-Law: requests are sent in the order of their arrival; a disconnect fails the requests queued behind
+Requests are sent in the order of their arrival; a disconnect fails the requests queued behind
 the connection, and their owners retry; a broker that failed is not used during its backoff.
 
     SendRequest ─▶ queue ─▶ (connected, not full, not throttled) ─▶ connection

@@ -1,6 +1,6 @@
 """Keeps the connections to all brokers, and chooses among them.
 
-Law: one connection per broker and purpose; a connection id belongs to at most one of them.
+One connection per broker and purpose; a connection id belongs to at most one of them.
 
     Broker, Purpose ─▶ to ─▶ BrokerConnection ◀─ by_id ◀─ connection id of an event
                               ▲ least_loaded

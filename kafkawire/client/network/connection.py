@@ -1,6 +1,6 @@
 """Drives one connection to one broker, from ApiVersions to close.
 
-Law: responses arrive in the order of their requests (Kafka's guarantee, checked by correlation
+Responses arrive in the order of their requests (Kafka's guarantee, checked by correlation
 ids); each Submit ends in exactly one ResponseReceived, NoResponse or Sent, whatever the peer does.
 
     CONNECTING ─▶ NEGOTIATING ─▶ HANDSHAKING ─▶ AUTHENTICATING ─▶ READY ─▶ CLOSED

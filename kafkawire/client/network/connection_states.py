@@ -1,6 +1,6 @@
 """States, events and effects of a connection.
 
-Law: a connection changes state only as `LEGAL` allows.
+A connection changes state only as `LEGAL` allows.
 """
 
 from __future__ import annotations

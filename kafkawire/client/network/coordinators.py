@@ -1,6 +1,6 @@
 """Finds and caches the coordinators of groups and transactional ids.
 
-Law: at most one lookup per coordinator, shared by all requests that wait for it; a result is valid
+At most one lookup per coordinator, shared by all requests that wait for it; a result is valid
 until a response or a disconnect invalidates it.
 
     unknown ── needed ──▶ looking up ── found ──▶ known

@@ -1,6 +1,6 @@
 """Splits the bytes of one connection into response frames.
 
-Law: a size is checked against the limit before anything is buffered for it; the buffer never
+A size is checked against the limit before anything is buffered for it; the buffer never
 exceeds one frame and the bytes that came with its end. A received byte is copied once, into its
 frame.
 """

@@ -1,6 +1,6 @@
 """Pairs the responses of one connection with its in-flight requests.
 
-Law: correlation ids count up from 0 and wrap after the last; a response belongs to the oldest
+Correlation ids count up from 0 and wrap after the last; a response belongs to the oldest
 in-flight request, or the peer broke the protocol.
 
     write ─▶ expect ─▶ in flight ─┐

@@ -1,6 +1,6 @@
 """Keeps cluster metadata: brokers, topics, partition leaders.
 
-Law: an older leader epoch never replaces a newer one (KIP-320), unless the topic was recreated
+An older leader epoch never replaces a newer one (KIP-320), unless the topic was recreated
 under the same name (KIP-516); a requested topic that a response lacks is removed.
 
     MetadataResponse ─▶ update        ─▶ names of the topics that changed

@@ -1,6 +1,6 @@
 """Decides when to request metadata, and for which topics.
 
-Law: one request at a time; an update requested while one is in flight leads to another request,
+One request at a time; an update requested while one is in flight leads to another request,
 since the response may be older.
 
     update due ──▶ (retry.backoff.ms) ──▶ in flight ──▶ response: fresh, until its age

@@ -1,6 +1,6 @@
 """Negotiates API versions with a broker.
 
-Law: the newest version that broker, this build and request have in common; a version that Kafka
+The newest version that broker, this build and request have in common; a version that Kafka
 marks as unstable is never chosen.
 
     connected ─▶ ApiVersions 4 ─▶ response: its table

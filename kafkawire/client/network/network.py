@@ -1,6 +1,6 @@
 """Routes requests to brokers: which broker, which connection, when.
 
-Law: every SendRequest ends in exactly one ResponseReceived, NoResponse or Sent, by its deadline; a
+Every SendRequest ends in exactly one ResponseReceived, NoResponse or Sent, by its deadline; a
 failing broker does not affect requests to others.
 
                        LEAST_LOADED ─▶ waits for a broker ──┐

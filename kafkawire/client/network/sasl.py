@@ -1,6 +1,6 @@
 """SASL mechanisms: the tokens of one exchange.
 
-Law: credentials appear in no repr and no error.
+Credentials appear in no repr and no error.
 
     PLAIN          NUL user NUL password  (RFC 4616)   ─▶ empty
     SCRAM-SHA-256  see scram.py

@@ -1,6 +1,6 @@
 """SCRAM: proves knowledge of a password without sending it (RFC 5802, RFC 7677; KIP-84).
 
-Law: the server must prove that it knows the password too; the nonce is an argument; a server
+The server must prove that it knows the password too; the nonce is an argument; a server
 message is validated before anything is computed from it.
 
     client-first  n,,n=USER,r=NONCE

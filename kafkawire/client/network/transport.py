@@ -1,6 +1,6 @@
 """Events and effects between the network of a client and its shell, which owns the sockets.
 
-Law: every connection has its own id, so that an event of a closed connection is never taken for
+Every connection has its own id, so that an event of a closed connection is never taken for
 one of the next.
 
     network -- Connect, Write, Close, Disconnected --> shell

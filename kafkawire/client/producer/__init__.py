@@ -1,6 +1,6 @@
 """The producer's machine: records in, exactly one delivery report for each out.
 
-Law: the delivery reports of a partition come in the order of its records.
+The delivery reports of a partition come in the order of its records.
 
     Send ─▶ partition ─▶ open batch ─▶ queue ─▶ in flight ─▶ Delivered | Failed
             (key, or     (linger,      (per      │

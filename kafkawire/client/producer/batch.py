@@ -1,6 +1,6 @@
 """One batch of one partition, from its first record to its delivery report.
 
-Law: a batch has one result; splitting it makes batches that together have its records, in order.
+A batch has one result; splitting it makes batches that together have its records, in order.
 
     open ─▶ closed ─▶ in flight ─▶ done
                  ▲────────┘ retry

@@ -1,6 +1,6 @@
 """Validates a record before it is queued.
 
-Law: a valid record can be encoded; no other record ever fails because of it.
+A valid record can be encoded; no other record ever fails because of it.
 """
 
 from __future__ import annotations

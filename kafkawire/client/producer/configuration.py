@@ -1,6 +1,6 @@
 """A producer's configuration, under Kafka's names.
 
-Law: settings that contradict each other are rejected, not adjusted: idempotence without acks=all
+Settings that contradict each other are rejected, not adjusted: idempotence without acks=all
 is not idempotent.
 """
 

@@ -1,6 +1,6 @@
 """Decides what becomes of batches: delivery, failure, split or retry.
 
-Law: a batch completes once; a retried batch keeps its position, and its sequence numbers as long
+A batch completes once; a retried batch keeps its position, and its sequence numbers as long
 as the broker may have seen them.
 
     response ─▶ outcome ─▶ delivered · failed · split · retry ─▶ (backoff) ─▶ queue

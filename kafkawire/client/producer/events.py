@@ -1,6 +1,6 @@
 """Events and effects of a producer.
 
-Law: each token of a Send returns in exactly one Delivered or Failed; Blocked and Appended mean
+Each token of a Send returns in exactly one Delivered or Failed; Blocked and Appended mean
 that the user is to wait in between. Each token of a TransactionEvent returns in one
 TransactionDone or TransactionFailed, unless it is cancelled.
 """

@@ -1,6 +1,6 @@
 """Tracks flushes: how far each reaches, and when it is complete.
 
-Law: a flush covers the records before it, the blocked ones too; their batches do not linger.
+A flush covers the records before it, the blocked ones too; their batches do not linger.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """MurmurHash2, as Java's client hashes keys: 32 bits, seed 0x9747b28c.
 
-Law: equal to `org.apache.kafka.common.utils.Utils.murmur2`, so that both clients map a key to the
+Equal to `org.apache.kafka.common.utils.Utils.murmur2`, so that both clients map a key to the
 same partition.
 """
 

@@ -1,6 +1,6 @@
 """Queues the batches of one partition, in order.
 
-Law: batches are sent and reported in the order of their records; no batch overtakes one that is
+Batches are sent and reported in the order of their records; no batch overtakes one that is
 retried; sequence numbers have no gap within an epoch.
 
     unresolved  [b1 b2 b3 b4 b5]      results are reported from the left

@@ -1,6 +1,6 @@
 """Produce and InitProducerId: builds requests, interprets results.
 
-Law: one table maps error codes to outcomes.
+One table maps error codes to outcomes.
 """
 
 from __future__ import annotations

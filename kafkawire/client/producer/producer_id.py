@@ -1,6 +1,6 @@
 """Manages the producer id and epoch of an idempotent producer.
 
-Law: the epoch is bumped only when sequence numbers cannot be continued (KIP-360); a new id is
+The epoch is bumped only when sequence numbers cannot be continued (KIP-360); a new id is
 requested only when epochs are exhausted, or the broker fenced the id.
 
     NONE ── first record ──▶ REQUESTED ── response ──▶ KNOWN ── sequence gap ──▶ KNOWN, next epoch

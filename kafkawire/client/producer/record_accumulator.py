@@ -1,6 +1,6 @@
 """Appends records to batches, or blocks them until they fit.
 
-Law: memory is bounded: a record without room, or of an unknown topic, is blocked, in order, until
+Memory is bounded: a record without room, or of an unknown topic, is blocked, in order, until
 there is room and metadata, or max.block.ms has passed.
 
     Send ─▶ too large? ─▶ topic known? ─▶ partition ─▶ room? ─▶ open batch

@@ -1,6 +1,6 @@
 """Chooses which batches go to which broker now.
 
-Law: a batch is ready when it is full, has lingered, is flushed, or memory is exhausted; a request
+A batch is ready when it is full, has lingered, is flushed, or memory is exhausted; a request
 has at most one batch of a partition and at most max.request.size bytes, and a broker has at most
 max.in.flight.requests.per.connection requests in flight.
 """

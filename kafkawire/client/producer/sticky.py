@@ -1,6 +1,6 @@
 """The sticky partitioner: the partition of a record without a key (KIP-480, KIP-794).
 
-Law: one partition until batch.size bytes went there, then a random other one, weighted against
+One partition until batch.size bytes went there, then a random other one, weighted against
 long queues; every partition gets the same bytes if brokers are equally fast. A topic's only
 partition is never left.
 """

@@ -1,6 +1,6 @@
 """The share consumer: membership in a share group, share sessions, acknowledgements (KIP-932).
 
-Law: as for every machine of the client: events and time in, effects out.
+As for every machine of the client: events and time in, effects out.
 """
 
 from .acknowledgements import (

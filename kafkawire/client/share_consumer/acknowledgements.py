@@ -1,6 +1,6 @@
 """Acknowledgements of acquired records: their types, and ranges of offsets with a type each.
 
-Law: a range has one type; work and memory grow with ranges, never with the offsets that a broker
+A range has one type; work and memory grow with ranges, never with the offsets that a broker
 names.
 """
 

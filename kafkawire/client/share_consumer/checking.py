@@ -1,6 +1,6 @@
 """Checks the events of a share consumer's user, before anything changes.
 
-Law: as for a consumer: an invalid event raises at the call and has no effect.
+As for a consumer: an invalid event raises at the call and has no effect.
 """
 
 from __future__ import annotations

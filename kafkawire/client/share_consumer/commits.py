@@ -1,6 +1,6 @@
 """The acknowledgements that have not ended, and the commits that wait for them.
 
-Law: a commit waits for all acknowledgements that were taken before it, and ends once: when all have
+A commit waits for all acknowledgements that were taken before it, and ends once: when all have
 ended, or at its deadline.
 """
 

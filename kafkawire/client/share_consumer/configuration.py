@@ -1,6 +1,6 @@
 """The configuration of a share consumer, with Kafka's keys and defaults.
 
-Law: as in `client.config`: every key is in a table, with its parser, default and description.
+As in `client.config`: every key is in a table, with its parser, default and description.
 """
 
 from __future__ import annotations

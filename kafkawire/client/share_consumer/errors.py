@@ -1,6 +1,6 @@
 """Decides how each error of a leader is handled.
 
-Law: errors that are not in a table are reported to the user.
+Errors that are not in a table are reported to the user.
 
     ShareFetch: of the response ─▶ SESSION_ERRORS; of a partition ─▶ fetch again, or report
     acknowledgements: of a partition ─▶ send again, or report

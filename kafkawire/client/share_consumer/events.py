@@ -1,6 +1,6 @@
 """Events that the user sends to a share consumer machine, and effects that it returns to the user.
 
-Law: as for a consumer, whose Poll, Raise, Close, ... these are: an event with a key is completed by
+As for a consumer, whose Poll, Raise, Close, ... these are: an event with a key is completed by
 one effect with that key; a Poll ends in Deliver or Raise, or in the user's StopPolling.
 
     Subscribe, Poll, Acknowledge, Commit, ... ─▶ ShareConsumer ─▶ Deliver, Raise, Committed, ...

@@ -1,6 +1,6 @@
 """Handles how requests to the leaders ended.
 
-Law: each acknowledgement of a request ends once, or is to be sent again. After an error of a whole
+Each acknowledgement of a request ends once, or is to be sent again. After an error of a whole
 response, or without one, the session is lost: the two sides may differ on its epoch.
 
     ShareFetch ─▶ records acquired, errors of partitions, acknowledgements ended

@@ -1,6 +1,6 @@
 """Fetches from the leaders of the assigned partitions, and acknowledges to them.
 
-Law: each broker has one request in flight. Acknowledgements go with the next ShareFetch if that is
+Each broker has one request in flight. Acknowledgements go with the next ShareFetch if that is
 for their partitions, else in a ShareAcknowledge, and only in a session that is open.
 
     assigned partitions, by leader ─▶ ShareFetch ─▶ acquired records

@@ -1,6 +1,6 @@
 """Membership in one share group, as the member sees it (KIP-932).
 
-Law: a member makes its own id and keeps it; its epoch is the coordinator's. One heartbeat is in
+A member makes its own id and keeps it; its epoch is the coordinator's. One heartbeat is in
 flight at a time, and each has what the coordinator may not have: after a failure, everything.
 
     UNSUBSCRIBED ─▶ JOINING ─▶ STABLE ─▶ LEAVING ─▶ UNSUBSCRIBED

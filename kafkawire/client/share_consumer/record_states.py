@@ -1,6 +1,6 @@
 """The acquired records of a share consumer, from the response to the acknowledgement.
 
-Law: only `_move` changes a record's state, along `LEGAL`. A record that is acquired again replaces
+Only `_move` changes a record's state, along `LEGAL`. A record that is acquired again replaces
 what was left of its earlier delivery.
 
     BUFFERED ─▶ DELIVERED ─▶ MARKED ─▶ (sent: no longer here)

@@ -1,6 +1,6 @@
 """The records of a share consumer, and how they are read from a response.
 
-Law: a record is delivered only if its offset is in AcquiredRecords: the batches of a response may
+A record is delivered only if its offset is in AcquiredRecords: the batches of a response may
 have more. Every acquired offset is a record or is acknowledged: as a gap where there is no record
 for the user, as rejected in a corrupt batch.
 

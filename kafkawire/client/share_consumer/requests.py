@@ -1,6 +1,6 @@
 """Builds the requests to the leaders of partitions.
 
-Law: an acknowledgement that renews a lock needs version 2 (KIP-1222), and is not sent in a
+An acknowledgement that renews a lock needs version 2 (KIP-1222), and is not sent in a
 ShareFetch, which then would fetch nothing.
 """
 

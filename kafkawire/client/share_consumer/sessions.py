@@ -1,6 +1,6 @@
 """Share sessions, one with each leader (KIP-932).
 
-Law: requests of a session have epochs that follow each other, so one is in flight at a time. Only
+Requests of a session have epochs that follow each other, so one is in flight at a time. Only
 ShareFetch opens a session; acknowledgements are sent in one that is open.
 
     NEW     epoch 0: all partitions to fetch from; no acknowledgements

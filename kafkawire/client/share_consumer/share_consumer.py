@@ -1,6 +1,6 @@
 """The share consumer: subscriptions, polls and acknowledgements in, records out.
 
-Law: a record is delivered while this member has acquired it, and acknowledged at most once, with
+A record is delivered while this member has acquired it, and acknowledged at most once, with
 the next poll or commit. Only a poll fetches, and only once all delivered records are acknowledged.
 
     user ─▶ membership ─▶ assignment ─▶ leaders ─▶ acquired records ─▶ user

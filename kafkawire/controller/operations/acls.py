@@ -1,6 +1,6 @@
 """CreateAcls and DeleteAcls (KIP-140, KIP-290): who may do what.
 
-Law: an ACL that exists is not created again; each is deleted once, whichever filters match it.
+An ACL that exists is not created again; each is deleted once, whichever filters match it.
 """
 
 from __future__ import annotations

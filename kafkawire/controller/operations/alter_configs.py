@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (KIP-339) and AlterConfigs: of topics, brokers, groups, client metrics.
 
-Law: the changes of one resource are made all together or not at all; a value that stays is not
+The changes of one resource are made all together or not at all; a value that stays is not
 written again, except of a broker, which may have to read a file again.
 """
 

@@ -1,6 +1,6 @@
 """AlterPartition: the leader of a partition changes its ISR (KIP-497).
 
-Law: `CHECKS` in order; the first that fails is the error. Replicas that are fenced, shutting down
+`CHECKS` in order; the first that fails is the error. Replicas that are fenced, shutting down
 (KIP-841) or of another incarnation (KIP-903) do not enter the ISR.
 """
 

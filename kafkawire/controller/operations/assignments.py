@@ -1,6 +1,6 @@
 """Assigns the replicas of new partitions, given or placed.
 
-Law: a new partition has an active broker for a leader, and its ISR is all of its active replicas.
+A new partition has an active broker for a leader, and its ISR is all of its active replicas.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """BrokerHeartbeat: fences, unfences and shuts down brokers in order.
 
-Law: the state changes only as `broker_states.NEXT` says; a fenced broker leads nothing and is in no
+The state changes only as `broker_states.NEXT` says; a fenced broker leads nothing and is in no
 ISR, except as its last member where ELR is not enabled. With ZooKeeper, each heartbeat that wants
 to shut down is a ControlledShutdown: the broker goes on leading what no other replica can lead,
 until a heartbeat that also wants to be fenced.

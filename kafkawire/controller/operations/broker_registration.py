@@ -1,6 +1,6 @@
 """BrokerRegistration and UnregisterBroker: brokers come, and are forgotten.
 
-Law: a broker id belongs to one incarnation as long as its session lasts; a new incarnation begins
+A broker id belongs to one incarnation as long as its session lasts; a new incarnation begins
 fenced and out of every ISR, with a new epoch.
 """
 

@@ -1,6 +1,6 @@
 """CreatePartitions and DeleteTopics.
 
-Law: partitions are numbered without gaps; a topic is deleted with its partitions and configs.
+Partitions are numbered without gaps; a topic is deleted with its partitions and configs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AlterClientQuotas (KIP-546): quotas of users, client ids and IP addresses.
 
-Law: the changes of one entity are made all together or not at all.
+The changes of one entity are made all together or not at all.
 """
 
 from __future__ import annotations

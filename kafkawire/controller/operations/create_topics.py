@@ -1,6 +1,6 @@
 """CreateTopics: by count, by explicit assignment, or validated only.
 
-Law: the topics of a request are created whole and together, or not at all; two topics never have
+The topics of a request are created whole and together, or not at all; two topics never have
 names that one metric could mean (`a.b` and `a_b`).
 """
 

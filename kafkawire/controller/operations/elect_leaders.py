@@ -1,6 +1,6 @@
 """ElectLeaders (KIP-183, KIP-460), and the elections that the controller begins itself.
 
-Law: an election by request of a partition that does not need it changes nothing.
+An election by request of a partition that does not need it changes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AllocateProducerIds (KIP-730): brokers get producer ids in blocks.
 
-Law: blocks do not overlap; the record is committed before a broker gets its block.
+Blocks do not overlap; the record is committed before a broker gets its block.
 """
 
 from __future__ import annotations

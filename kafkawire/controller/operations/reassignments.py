@@ -1,6 +1,6 @@
 """AlterPartitionReassignments and ListPartitionReassignments (KIP-455).
 
-Law: old and new replicas are assigned together until all of the new ones are in sync; a
+Old and new replicas are assigned together until all of the new ones are in sync; a
 cancelled reassignment leaves those of before.
 """
 

@@ -1,6 +1,6 @@
 """Responses that refuse a whole request: this controller is not active, or was it until now.
 
-Law: the error stands where a client of that API looks for it: at the top, or at every item.
+The error stands where a client of that API looks for it: at the top, or at every item.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AssignReplicasToDirs (KIP-858): a broker says in which log directories its replicas are.
 
-Law: a replica in a directory that the broker has not registered as online leaves the ISR.
+A replica in a directory that the broker has not registered as online leaves the ISR.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AlterUserScramCredentials (KIP-554): users that authenticate with SCRAM.
 
-Law: a request changes a user once or not at all; the salted password itself is not in the log.
+A request changes a user once or not at all; the salted password itself is not in the log.
 
     stored key = H(HMAC(salted password, "Client Key"))   server key = HMAC(salted, "Server Key")
 """

@@ -1,6 +1,6 @@
 """UpdateFeatures (KIP-584): changes the finalised levels of features, metadata.version first.
 
-Law: a level is finalised when this controller, all registered controllers and all registered
+A level is finalised when this controller, all registered controllers and all registered
 brokers support it; all updates of a request are made, or none.
 """
 

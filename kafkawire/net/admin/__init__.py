@@ -1,6 +1,6 @@
 """The admin client for asyncio: topics, configurations, groups, offsets.
 
-Law: one call, one response; a broker's error is a BrokerError with its code and message.
+One call, one response; a broker's error is a BrokerError with its code and message.
 """
 
 from .admin import ADMIN_KEYS, Admin

@@ -1,6 +1,6 @@
 """The admin client: its calls, whose requests are in `topics`, `configs`, `groups` ...
 
-Law: each call is one request to the broker that is responsible.
+Each call is one request to the broker that is responsible.
 
     async with Admin({"bootstrap.servers": "localhost:9092"}) as admin:
         await admin.create_topic("orders", partitions=3)

@@ -1,6 +1,6 @@
 """Awaits the calls of an admin client.
 
-Law: a broker may still process a cancelled call; nothing else is left of it.
+A broker may still process a cancelled call; nothing else is left of it.
 """
 
 from __future__ import annotations

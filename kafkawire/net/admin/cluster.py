@@ -1,6 +1,6 @@
 """The cluster itself: brokers, their versions and log directories, the quorum of controllers.
 
-Law: an API or version that a broker lacks is RequestFailed with Reason.NO_VERSION.
+An API or version that a broker lacks is RequestFailed with Reason.NO_VERSION.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Configurations of topics and brokers.
 
-Law: a broker's configuration is requested from that broker; a topic's from any.
+A broker's configuration is requested from that broker; a topic's from any.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Consumer groups: members and committed offsets.
 
-Law: a group's requests go to its coordinator; only list_groups goes to every broker.
+A group's requests go to its coordinator; only list_groups goes to every broker.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Topics, their partitions and records, and the cluster's metadata.
 
-Law: changes of topics go to the controller, offsets and deletions of records to the leader.
+Changes of topics go to the controller, offsets and deletions of records to the leader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Results of the admin client, under Kafka's names.
 
-Law: they are plain tuples: they compare, print and pickle.
+They are plain tuples: they compare, print and pickle.
 """
 
 from __future__ import annotations

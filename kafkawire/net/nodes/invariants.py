@@ -1,6 +1,6 @@
 """Checks the invariants of a cluster that runs: what its nodes reported, and what is in their logs.
 
-Law: a check reads, and changes nothing. The first violation is kept until it is raised.
+A check reads, and changes nothing. The first violation is kept until it is raised.
 """
 
 from __future__ import annotations

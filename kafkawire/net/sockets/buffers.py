@@ -1,6 +1,6 @@
 """Writes frames to asyncio transports without joining their pieces.
 
-Law: a large piece is not copied while the socket takes its bytes.
+A large piece is not copied while the socket takes its bytes.
 """
 
 from __future__ import annotations

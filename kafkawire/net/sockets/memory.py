@@ -1,6 +1,6 @@
 """Has the C library keep freed memory for the next response.
 
-Law: no memory is used that was not used before; it stays with the process for longer.
+No memory is used that was not used before; it stays with the process for longer.
 
 glibc returns free memory at the end of the heap to the kernel once it is twice as much as the
 largest block freed so far: between two responses of a megabyte just that much is free, and for each

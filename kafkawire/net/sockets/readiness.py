@@ -1,6 +1,6 @@
 """Whether sockets have received bytes that the event loop has not read yet.
 
-Law: a system call per question, no descriptors of its own; where it cannot know, it says yes.
+A system call per question, no descriptors of its own; where it cannot know, it says yes.
 """
 
 from __future__ import annotations

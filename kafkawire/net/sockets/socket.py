@@ -1,6 +1,6 @@
 """A client's socket in asyncio: its connection attempt, writes, and what it reports.
 
-Law: a socket that is closed reports nothing more; `closed` is done when none of it is left.
+A socket that is closed reports nothing more; `closed` is done when none of it is left.
 """
 
 from __future__ import annotations

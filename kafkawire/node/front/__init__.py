@@ -1,4 +1,4 @@
 """The clients of a node: their connections and requests, on the machines of the node.
 
-Law: what clients of a cluster in memory see they see here too; the handlers are the same.
+What clients of a cluster in memory see they see here too; the handlers are the same.
 """

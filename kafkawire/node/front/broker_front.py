@@ -1,6 +1,6 @@
 """The parts of a broker process behind its listener: metadata, replicas, groups, producer ids.
 
-Law: they follow the metadata that the machines publish, and nothing else.
+They follow the metadata that the machines publish, and nothing else.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A node with its clients: bytes in, bytes out, as one machine without sockets.
 
-Law: what an event leads to in the machines is handled in order before its effects are returned, so
+What an event leads to in the machines is handled in order before its effects are returned, so
 no response overtakes the records that it rests on.
 
     clients ─▶ Listeners ─▶ handlers ─▶ replicas ─▶ response ─▶ clients

@@ -1,6 +1,6 @@
 """Listeners of a node: their clients, and the handlers of their requests.
 
-Law: those of brokers share the limits of connections, and nothing but the machines with those of
+Those of brokers share the limits of connections, and nothing but the machines with those of
 controllers. What a client is shown of the brokers is where they have a listener like its own.
 """
 

@@ -1,6 +1,6 @@
 """The machines of a node, as its front uses them: requests by token, and the effects in order.
 
-Law: effects wait in a queue until the event that led to them is handled, so handlers are never
+Effects wait in a queue until the event that led to them is handled, so handlers are never
 called from within handlers.
 """
 

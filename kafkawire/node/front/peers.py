@@ -1,6 +1,6 @@
 """Connections to other nodes, for the requests of the machines of this one.
 
-Law: a connection has one request in flight, so none waits behind another's long poll; each request
+A connection has one request in flight, so none waits behind another's long poll; each request
 has one response, or None when its connection fails, it has no version in common, or time is over.
 
     SendRequest ─▶ idle connection to that address, or a new one ─▶ Write ... ─▶ response

@@ -1,6 +1,6 @@
 """What the controller in ZooKeeper does about changes that the quorum has committed.
 
-Law: each change of a partition is sent once, with the change of the broker that it comes from.
+Each change of a partition is sent once, with the change of the broker that it comes from.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A connection from one broker to another, and the requests that wait for it.
 
-Law: requests are sent one at a time in the order of their arrival, as by Kafka's RequestSendThread:
+Requests are sent one at a time in the order of their arrival, as by Kafka's RequestSendThread:
 one that gets no response is sent again on the next connection, before those after it.
 
     send ─▶ queue ─▶ (connected, none in flight) ─▶ SendToBroker ─▶ response ─▶ on_response

@@ -1,6 +1,6 @@
 """The channels between brokers, by number, and their connections.
 
-Law: an event of a connection that its channel has given up is ignored.
+An event of a connection that its channel has given up is ignored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A `LocalCluster` whose brokers show a controller in ZooKeeper, as before Kafka 2.8.
 
-Law: the requests between brokers go over connections that the caller opens, like those of clients,
+The requests between brokers go over connections that the caller opens, like those of clients,
 so whoever captures them sees what Kafka sends. The quorum beside them is not seen.
 
     ShutDown ─▶ ControlledShutdown to the controller ─▶ leaders move ─▶ the process is stopped

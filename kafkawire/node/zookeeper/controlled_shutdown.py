@@ -1,6 +1,6 @@
 """The controlled shutdown of a broker: it has the controller move its leaders before it stops.
 
-Law: it ends for every broker: after the controller's response, or after
+It ends for every broker: after the controller's response, or after
 controlled.shutdown.max.retries attempts, each to the controller of that time.
 
     ShutDown ─▶ ControlledShutdown ─┬─▶ no partitions remain ─────────▶ the process is stopped

@@ -1,6 +1,6 @@
 """The controller of a cluster before 2.8: elected in ZooKeeper, it sends changes to the brokers.
 
-Law: it changes no partition; `changes` calls it for each change that the quorum has committed, and
+It changes no partition; `changes` calls it for each change that the quorum has committed, and
 it sends the requests that Kafka's KafkaController sends, in that order. What a recording of Kafka
 2.7 shows for each change:
 

@@ -1,6 +1,6 @@
 """What the brokers of a cluster keep in ZooKeeper: registrations, the controller, partition states.
 
-Law: each write gets the next transaction id (zxid). A broker's epoch is that of its registration,
+Each write gets the next transaction id (zxid). A broker's epoch is that of its registration,
 so a broker that started again has a higher one; each controller has a higher controller epoch.
 """
 

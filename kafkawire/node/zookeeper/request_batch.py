@@ -1,6 +1,6 @@
 """The requests that one change makes for each broker, as Kafka's ControllerBrokerRequestBatch.
 
-Law: the messages are made at once, of the partitions as they are then; a broker gets LeaderAndIsr
+The messages are made at once, of the partitions as they are then; a broker gets LeaderAndIsr
 before UpdateMetadata before StopReplica, each at most once, but for StopReplica before 2.6.
 """
 

@@ -1,6 +1,6 @@
 """Finds the field and byte where a message cannot be decoded, for the fast codec.
 
-Law: called only after a failure. If it exceeds its budget or finds no error, it returns None: then
+Called only after a failure. If it exceeds its budget or finds no error, it returns None: then
 the fast codec's error stands (class and byte, no field). A first failure imports this and little
 more: neither the generator nor the reference codec.
 """

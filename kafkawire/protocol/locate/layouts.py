@@ -1,6 +1,6 @@
 """Makes the layouts of structs that a walk over values follows.
 
-Law: a layout follows from the fields of a class and their defaults alone, and is made once per
+A layout follows from the fields of a class and their defaults alone, and is made once per
 class and version.
 """
 

@@ -1,6 +1,6 @@
 """Finds the field where a message cannot be encoded, for the fast codec.
 
-Law: called only after a failure. If it finds no error, it returns None: then the fast codec's error
+Called only after a failure. If it finds no error, it returns None: then the fast codec's error
 stands. A first failure imports this and little more; the reference codec, whose errors it has, is
 not imported.
 """

@@ -1,6 +1,6 @@
 """Makes the layouts of structs that a walk follows.
 
-Law: a layout follows from the fields of a class alone, and is made once per class and version.
+A layout follows from the fields of a class alone, and is made once per class and version.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Walks over a message in wire order to the first value that cannot be encoded.
 
-Law: its errors are those of the encoder, in the same order, with the reasons of the reference
+Its errors are those of the encoder, in the same order, with the reasons of the reference
 codec's `encode`; it writes nothing.
 
     struct  | value | ... | absent field | ... | unknown tags |      a Check looks at one value

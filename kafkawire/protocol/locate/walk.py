@@ -1,6 +1,6 @@
 """Walks over a body to the first byte that cannot be decoded, in constant memory.
 
-Law: its errors are those of the decoder, in the same order, with the reasons and offsets of the
+Its errors are those of the decoder, in the same order, with the reasons and offsets of the
 reference codec's `parse`; its memory depends on the nesting of a message, not on its size.
 
     struct  | field | ... | tagged fields |      a Step reads one field, a Plan is all of a struct

@@ -1,6 +1,6 @@
 """Compresses record batches; names the codecs.
 
-Law: a codec is written in the form that Kafka's own clients write; `decompression` reads more.
+A codec is written in the form that Kafka's own clients write; `decompression` reads more.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decompresses the records of batches, with limits on output, frames and time.
 
-Law: memory is allocated for actual output, never for a declared size, and time is linear in the
+Memory is allocated for actual output, never for a declared size, and time is linear in the
 bytes in and out. Each codec's package is imported on demand; a missing one raises
 UnsupportedCompression with its name.
 

@@ -1,6 +1,6 @@
 """Decompresses gzip members (RFC 1952) in pieces.
 
-Law: the unread rest that zlib-ng copies after a member is at most as long as the member or
+The unread rest that zlib-ng copies after a member is at most as long as the member or
 FIRST_PIECE, so time is linear in the input for any number of members. Of corrupt data, everything
 before the fault is returned.
 """

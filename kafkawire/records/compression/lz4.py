@@ -1,6 +1,6 @@
 """Writes lz4 frames as Kafka does, and handles the header checksum of magic 0.
 
-Law: a frame of magic 0 is read with either checksum and written with Kafka's; other frames are not
+A frame of magic 0 is read with either checksum and written with Kafka's; other frames are not
 changed.
 
     magic: 04 22 4d 18 │ FLG │ BD │ [content size: 8] │ header checksum │

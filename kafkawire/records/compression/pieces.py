@@ -1,6 +1,6 @@
 """Decompresses the records of batches in pieces: streams of several frames, and corrupt ones.
 
-Law: the output before a fault is yielded before the fault is raised. Output is limited by what
+The output before a fault is yielded before the fault is raised. Output is limited by what
 actually comes out, never by a declared size, and time is linear in the bytes in and out.
 
     gzip    parts of doubling size       lz4     blocks

@@ -1,6 +1,6 @@
 """Reads and writes the snappy formats of record batches: Java's framing, or one raw block.
 
-Law: a block's declared size is accepted only if its bytes can decompress to it.
+A block's declared size is accepted only if its bytes can decompress to it.
 
     (82 'SNAPPY' 00 │ version: int32 │ compatible version: int32 │ (size: int32, raw block)*)*
 

@@ -1,6 +1,6 @@
 """Where each leader epoch starts in a log, as Kafka's LeaderEpochFileCache.
 
-Law: epochs and start offsets both grow.
+Epochs and start offsets both grow.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A replica's log in memory: batches, leader epochs, transactions, and what a crash leaves.
 
-Law: what was flushed survives a crash, and so do the checkpoints; the rest may be lost from the
+What was flushed survives a crash, and so do the checkpoints; the rest may be lost from the
 end. Batches are stored as they are fetched.
 """
 

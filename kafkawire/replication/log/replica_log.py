@@ -1,6 +1,6 @@
 """What replication needs of a partition's log.
 
-Law: offsets only grow, except by `truncate_to`; leader epochs grow with the offsets, so that the
+Offsets only grow, except by `truncate_to`; leader epochs grow with the offsets, so that the
 logs of two replicas agree up to the end of the last epoch that both have (KIP-101).
 
     log start ─── high watermark ─── last stable offset may be before ─── log end

@@ -1,6 +1,6 @@
 """Open and aborted transactions of a log, from its batches.
 
-Law: a transaction is decided for consumers when its marker is below the high watermark; until then
+A transaction is decided for consumers when its marker is below the high watermark; until then
 its first offset bounds the last stable offset (KIP-98).
 """
 

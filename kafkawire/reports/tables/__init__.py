@@ -1,6 +1,6 @@
 """Tables that reports make: one pass over a capture collects them, their rows come at its end.
 
-Law: as of the tables of `kafkawire.capture.tables`, columns never depend on the capture. Memory
+As of the tables of `kafkawire.capture.tables`, columns never depend on the capture. Memory
 grows with clients, topics, partitions and groups, not with messages.
 
     captures --Reading--> collectors of all tables --at the end--> rows --> record batches

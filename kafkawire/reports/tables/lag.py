@@ -1,6 +1,6 @@
 """The `lag` table: committed offsets and lags of groups over time.
 
-Law: the lag of a partition whose end offset is unknown is unknown, not zero.
+The lag of a partition whose end offset is unknown is unknown, not zero.
 """
 
 from __future__ import annotations

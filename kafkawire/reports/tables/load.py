@@ -1,6 +1,6 @@
 """The `load` table: requests over time, and where their time went.
 
-Law: the parts of a latency add up to it. The network takes the round-trip time between the capture
+The parts of a latency add up to it. The network takes the round-trip time between the capture
 and the broker, from the handshake of TCP; a broker waits on purpose for as long as the request lets
 it (Fetch), or for other members (JoinGroup, SyncGroup); the rest is the broker's.
 

@@ -1,6 +1,6 @@
 """Makes rows of tables from a chunk of a connection's items, and keeps state for the next chunk.
 
-Law: however the items of a connection are cut into chunks, the rows are the same.
+However the items of a connection are cut into chunks, the rows are the same.
 
     items | items | items     open requests, fetch sessions, the connection's row so far
       `-----^ `-----^         go from chunk to chunk, and from batch to batch

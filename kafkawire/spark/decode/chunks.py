@@ -1,6 +1,6 @@
 """Cuts a connection with too many bytes for one task into chunks that any task can decode.
 
-Law: the rows of the chunks are those of the connection. Each chunk carries the state that it needs:
+The rows of the chunks are those of the connection. Each chunk carries the state that it needs:
 open requests and fetch sessions.
 
     packets --one task: reassembly, framing, pairing--> LocatedItem | Ended   (bodies undecoded)

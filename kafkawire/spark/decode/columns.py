@@ -1,6 +1,6 @@
 """Chooses the columns and rows of a table that a query needs, and redacts columns.
 
-Law: a column that was not requested is not made, unless another one depends on it.
+A column that was not requested is not made, unless another one depends on it.
 """
 
 from __future__ import annotations

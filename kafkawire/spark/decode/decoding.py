@@ -1,6 +1,6 @@
 """Decodes the packets of a bucket of connections to rows of a table.
 
-Law: packets come in order (asserted), as in a capture with only the connections of the bucket. They
+Packets come in order (asserted), as in a capture with only the connections of the bucket. They
 go through the same engine and the same table as in a single process, and use as much memory.
 
     rows of packets --in order--> Engine --> LocatedItem | Ended --> table --> record batches

@@ -1,6 +1,6 @@
 """Makes the `group_events` table, whose groups span connections, in two steps.
 
-Law: the events of a group follow from its exchanges in the order in which a single process sees
+The events of a group follow from its exchanges in the order in which a single process sees
 them. The first step finds the exchanges, by connection; the second processes them, by group.
 
     Located | Ended --exchanges of group APIs--> | group | at | n | item | --by group--> events

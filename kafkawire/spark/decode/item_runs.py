@@ -1,6 +1,6 @@
 """Group items on their way from the tasks of connections to the tasks of groups, in sorted runs.
 
-Law: a task of groups gets its items by group and in order, and has one chunk of each run in memory,
+A task of groups gets its items by group and in order, and has one chunk of each run in memory,
 however many items a group has.
 
     items --buffered, sorted--> run of each bucket: chunk | chunk | ...    in the file of the task

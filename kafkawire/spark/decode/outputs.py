@@ -1,6 +1,6 @@
 """The output rows of decoding tasks: tables, chunks, group items, state and facts in one schema.
 
-Law: rows of tables travel as serialised record batches; few large values cross between Spark and
+Rows of tables travel as serialised record batches; few large values cross between Spark and
 Python.
 
     | kind: rows  | name: table                   | n: rows            | body: batch, or spill file

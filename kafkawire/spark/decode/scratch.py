@@ -1,6 +1,6 @@
 """A directory that all workers see: large values go through its files, past Spark and Java.
 
-Law: a file is complete before its name is known to anyone, and has a name of its own, so a task may
+A file is complete before its name is known to anyone, and has a name of its own, so a task may
 be repeated. What a lost task wrote stays unused until the directory is removed.
 
     task --rows, chunks, packets, group items--> files | names --Spark--> task --> values

@@ -1,6 +1,6 @@
 """The steps of tasks: packets to rows of a table as record batches, and facts.
 
-Law: the rows of a region, bucket, chunk or group are made by the same tables as in a single
+The rows of a region, bucket, chunk or group are made by the same tables as in a single
 process, and in one pass, too, if there are several.
 
     region --decode_regions--> rows | group items, and facts, of connections in this region only

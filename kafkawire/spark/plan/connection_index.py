@@ -1,6 +1,6 @@
 """Decides where each connection is decoded.
 
-Law: a connection is decoded in its region only if no other region of the set has a packet of it.
+A connection is decoded in its region only if no other region of the set has a packet of it.
 This is known before anything is decoded. If two connections share a hash, both are shuffled, which
 is correct as well.
 

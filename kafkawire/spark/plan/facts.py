@@ -2,7 +2,7 @@
 
 That is first packets of connections, names of topics, and sums.
 
-Law: facts can be added in any order, so partitions may be decoded in any order, or several times.
+Facts can be added in any order, so partitions may be decoded in any order, or several times.
 
     partition --> rows + Facts --.
     partition --> rows + Facts --+--> sum --> numbers of connections, names --> every row

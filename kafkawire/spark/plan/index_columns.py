@@ -1,6 +1,6 @@
 """The connections of all splits as columns: planning does nothing for each split in Python.
 
-Law: work and memory grow with the number of connections of splits, never with the number of splits
+Work and memory grow with the number of connections of splits, never with the number of splits
 times the number of anything else.
 
     SmallFiles | SplitIndexes --in the order of the parts--> IndexColumns

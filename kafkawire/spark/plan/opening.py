@@ -1,6 +1,6 @@
 """Opens files for planning: their splits, the time of their first packet, their verdict.
 
-Law: a file that can be opened has splits, whatever its content.
+A file that can be opened has splits, whatever its content.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Orders the files of each set, and lists their parts.
 
-Law: the files of a set are ordered by the time of their first packet, then by name, in whatever
+The files of a set are ordered by the time of their first packet, then by name, in whatever
 order they were given. Plain small files are only columns.
 
     SmallFiles | OpenedInputs --sets, times, names--> OrderedFiles --proofs--> Parts

@@ -1,6 +1,6 @@
 """The parts and verdicts of many files as columns: most files have one plain part, and are read.
 
-Law: they behave as sequences of `Part` and `Verdict`; a value is made when it is used. Only files
+They behave as sequences of `Part` and `Verdict`; a value is made when it is used. Only files
 that are not plain have values of their own.
 
     file  headers  packets         others: 2 -> Part(file=2, ...)

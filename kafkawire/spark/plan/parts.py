@@ -1,6 +1,6 @@
 """Reads the splits of one Spark task and makes rows of their packets.
 
-Law: the rows of a part depend only on its own packets. What needs neighbouring parts (IP fragments,
+The rows of a part depend only on its own packets. What needs neighbouring parts (IP fragments,
 problems of the file) is passed on as rows of their own kind.
 
     split --> blocks --> segments --> rows by bucket of connections

@@ -1,6 +1,6 @@
 """Plans a job: the files of each set in order, their parts, and what can be decoded in place.
 
-Law: the files of a set are ordered by the time of their first packet, then by name, in whatever
+The files of a set are ordered by the time of their first packet, then by name, in whatever
 order they were given. Splits are proven, so packets have their numbers before any is decoded.
 
     inputs --> files --cut--> splits --order, index--> parts, regions --> Plan

@@ -1,6 +1,6 @@
 """Opens and indexes small captures together, with one read of each.
 
-Law: what it finds in a file is what `open_input` and `index_split` find. Files that are not plain
+What it finds in a file is what `open_input` and `index_split` find. Files that are not plain
 (compressed, pcapng, truncated, corrupt, without packets, with IP fragments, an unsupported link
 type, or packets that are not decoded) are left to them.
 

@@ -1,6 +1,6 @@
 """Indexes the connections of a split by the headers of its packets.
 
-Law: the connections are those of the parsed segments; most packets are not parsed.
+The connections are those of the parsed segments; most packets are not parsed.
 
     split --headers only--> SplitIndex: connection hashes, bytes and first packet of each; the proof
     SplitIndexes of all splits --no connection opened again--> first packets of all connections

@@ -1,6 +1,6 @@
 """Verdicts of input files: read as a whole, read in part, refused.
 
-Law: every input has a verdict, the one that `kafkawire decode` gives to the same file.
+Every input has a verdict, the one that `kafkawire decode` gives to the same file.
 
     ok                                read as a whole
     truncated, corrupt, unsupported   read as far as possible; `problems` has rows for them

@@ -1,6 +1,6 @@
 """Reads the segments of visited connections: packets of others are skipped by their headers.
 
-Law: the segments are those that the parser finds, with the same numbers of packets.
+The segments are those that the parser finds, with the same numbers of packets.
 
     block --plain packets: hashes of headers--> packets of the connections --> SegmentRows
       `-- the others: parsed, if they may be of the connections -----------------^

@@ -1,6 +1,6 @@
 """Hashes connections from packet headers in place, without parsing most packets.
 
-Law: the hash equals that of the parsed segment. Only plain TCP over IPv4 over Ethernet is hashed
+The hash equals that of the parsed segment. Only plain TCP over IPv4 over Ethernet is hashed
 here; other packets go through the parser.
 
     block --plain rows: fixed offsets--> addresses, ports --hash--> connection hashes

@@ -1,6 +1,6 @@
 """Rows of packets, many to a row, that are shuffled to the task of their connection.
 
-Law: the segments of a bucket, sorted by packet, are exactly those that the parser made of its
+The segments of a bucket, sorted by packet, are exactly those that the parser made of its
 connections. Spark shuffles few large values and does not look into them.
 
     Segments --by bucket--> | bucket | kind | packet: the first | body: columns, then payload |

@@ -1,6 +1,6 @@
 /* Finds the connections of plain packets by their headers: the C version of `plain_packets.py`, some ten times as fast.
 
-   Law: the results are those of `plain_packets.py`. Nothing is read outside the arguments; work is linear in packets,
+   The results are those of `plain_packets.py`. Nothing is read outside the arguments; work is linear in packets,
    whatever their addresses.
 
        packet header | Ethernet 14 | IPv4 20 | TCP ports, ... flags | ... */

@@ -1,6 +1,6 @@
 """Finds the connections of plain packets of a pcap; the numpy version of `plain_packets.c`.
 
-Law: both find the same connections, with hashes as of the parsed segments. Only plain packets are
+Both find the same connections, with hashes as of the parsed segments. Only plain packets are
 looked at: TCP over IPv4 over Ethernet (`header_hashes`); the numbers of the others are returned.
 
     data, offsets of packet headers --> connections: hash, bytes, first packet, SYNs | others

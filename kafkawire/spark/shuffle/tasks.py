@@ -1,6 +1,6 @@
 """Calls functions on the workers, with small arguments and results.
 
-Law: results have the order of the items, whichever worker made them. Large values go through files
+Results have the order of the items, whichever worker made them. Large values go through files
 or frames (`reading`), never through here.
 
     items --some to a task--> function --> results

@@ -2,7 +2,7 @@
 
 It proves that together they give what one reader would have read.
 
-Law: for every file and every `split_bytes`, the packets of the splits, concatenated, are the
+For every file and every `split_bytes`, the packets of the splits, concatenated, are the
 packets of `read_capture`: bytes, times, links, numbers; and the problems are its problems. What a
 split guesses about its start is not used until `stitch` has proven it.
 

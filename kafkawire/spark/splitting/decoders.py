@@ -1,6 +1,6 @@
 """Resumes the capture decoders at an edge.
 
-Law: packets, problems and what is found behind damage are those of the serial reader: they depend
+Packets, problems and what is found behind damage are those of the serial reader: they depend
 on the file alone, not on how many bytes have been read.
 """
 

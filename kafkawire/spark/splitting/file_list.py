@@ -1,6 +1,6 @@
 """Many files as columns: a sequence that takes some 60 bytes for each file.
 
-Law: it behaves as a sequence of `InputFile`; a file is made when it is used. Folders, stores and
+It behaves as a sequence of `InputFile`; a file is made when it is used. Folders, stores and
 directories are in memory once, however many files they have.
 
     /data/day/a.pcap  812  ...    folders: /data/day/    names: a.pcap b.pcap    sizes: 812 903

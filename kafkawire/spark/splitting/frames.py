@@ -1,6 +1,6 @@
 """Finds the members of a compressed file from their headers: BGZF, and zstd in frames.
 
-Law: only a member whose header does not state its content size is decompressed, to measure it.
+Only a member whose header does not state its content size is decompressed, to measure it.
 Marks are not trusted: the reader of a range compares its end with the next mark.
 
     BGZF    gzip members with an extra field BC: their own size - 1; the last 4 bytes: content size

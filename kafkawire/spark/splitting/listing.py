@@ -1,6 +1,6 @@
 """Lists the files of paths, directories, patterns and URIs.
 
-Law: order and names are those of the arguments: a directory or a pattern stands for its files,
+Order and names are those of the arguments: a directory or a pattern stands for its files,
 sorted by name; a missing file is an error that names it. Whether a file is a capture is decided by
 its content, when it is read.
 

@@ -1,6 +1,6 @@
 """Cuts a file into splits.
 
-Law: a split can be read on its own. For a local, uncompressed file the starts are found by reading
+A split can be read on its own. For a local, uncompressed file the starts are found by reading
 it once, and are certain; otherwise only the first one is.
 
     local, uncompressed       walked: every start and number known, no split empty

@@ -1,6 +1,6 @@
 """Reads one split; guesses where its packets begin if that is unknown, and reports what it proved.
 
-Law: a split has the packets whose header lies in it, however far they reach, and the damage that
+A split has the packets whose header lies in it, however far they reach, and the damage that
 begins before its end; it ends where the next packet begins.
 
     low         start                                high      end

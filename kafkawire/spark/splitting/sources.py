@@ -1,6 +1,6 @@
 """Reads the uncompressed bytes of a file from any offset on, in pieces.
 
-Law: if a compressed member differs from the index, it and everything after it are read as the
+If a compressed member differs from the index, it and everything after it are read as the
 serial reader reads them.
 
     plain    a piece after another

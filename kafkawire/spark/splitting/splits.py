@@ -1,6 +1,6 @@
 """Splits: a range of a capture, where its packets begin, and what reading it proved.
 
-Law: these are small, frozen values that pickle. An `Edge` holds everything the serial reader knows
+These are small, frozen values that pickle. An `Edge` holds everything the serial reader knows
 between two packets, so a reader resumed there gives what the serial reader gives.
 
     file      |---- split 0 ----|---- split 1 ----|---- split 2 ----|

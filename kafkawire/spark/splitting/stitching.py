@@ -1,6 +1,6 @@
 """Proves guessed starts: every split must start where the one before it ended.
 
-Law: the result is what one reader from the start would have found, by induction: the first start is
+The result is what one reader from the start would have found, by induction: the first start is
 certain, and an end that follows from a certain start is certain.
 
     split 0   |start ........ end|

@@ -1,6 +1,6 @@
 """Opens capture files: local paths, and URIs that pyarrow.fs or fsspec support.
 
-Law: a file is a small value that pickles; its store is opened where the file is read, never
+A file is a small value that pickles; its store is opened where the file is read, never
 shipped. Every error names the file.
 
     "", file:          the operating system

@@ -1,6 +1,6 @@
 """Decodes captures as they arrive: finished files become rows, each message once.
 
-Law: the union of the batches is what one reading of all files gives.
+The union of the batches is what one reading of all files gives.
 
     with Watcher(spark, output, tables, options) as watcher:     files into batches
         watcher.take(files)        or stream.writeStream.foreachBatch(watcher.take_frame)

@@ -1,6 +1,6 @@
 """Finds the finished files of a directory, those that nobody writes to any more.
 
-Law: a file is taken when the rule says that it is finished, never before. Hidden files, and names
+A file is taken when the rule says that it is finished, never before. Hidden files, and names
 of unfinished files, are ignored.
 
     next      a newer file of the same rotation exists            (tcpdump -C/-G, dumpcap -b)

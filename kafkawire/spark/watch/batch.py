@@ -4,7 +4,7 @@
               +-- shuffle by key --> decode_batch --> items --> group events --+--> write --> commit
     states ---'                                 `--> facts --> numbers, names -'
 
-Law: a batch is a function of its files and of the state before; repeated, it writes the same. Only
+A batch is a function of its files and of the state before; repeated, it writes the same. Only
 schemas of values may have changed in a registry: each batch looks them up.
 """
 

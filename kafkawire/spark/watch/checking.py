@@ -1,6 +1,6 @@
 """Checks the output of a watch against its commit log.
 
-Law: as for a job, every batch that a commit names is there, with its rows, and no other folder that
+As for a job, every batch that a commit names is there, with its rows, and no other folder that
 a reader of the tables would read. Contents are not compared. Nothing is locked or changed: a watch
 may go on.
 """

@@ -1,6 +1,6 @@
 """What a batch of a watch starts from: numbers of connections, names of topics, state files.
 
-Law: it is written with the state of a batch, and read by the next batch only.
+It is written with the state of a batch, and read by the next batch only.
 """
 
 from __future__ import annotations

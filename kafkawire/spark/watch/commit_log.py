@@ -1,6 +1,6 @@
 """The commit log of a watch: each batch on disk is there as a whole or not at all.
 
-Law: a batch is committed when its commit file is renamed into place; the next run finishes
+A batch is committed when its commit file is renamed into place; the next run finishes
 publishing it. Data that no commit names is removed, and was never visible to readers.
 
     _watch/staging/<token>/   data and state, being written

@@ -1,6 +1,6 @@
 """Merges the row of a connection from those of its chunks.
 
-Law: counters are added, lists are joined, of other columns the later value counts.
+Counters are added, lists are joined, of other columns the later value counts.
 """
 
 from __future__ import annotations

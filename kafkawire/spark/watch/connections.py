@@ -1,6 +1,6 @@
 """Decodes the connections of a pair of endpoints from batch to batch.
 
-Law: one engine decodes them, however many batches they span; its pending data is part of its state.
+One engine decodes them, however many batches they span; its pending data is part of its state.
 
     state --restore--> engine, chunks <--feed-- packets
                             |--> rows, group items

@@ -1,6 +1,6 @@
 """Makes the `group_events` of a batch: group items, by group, with the state of each group.
 
-Law: one machine processes a group, however many batches it spans. Its state is sorted before its
+One machine processes a group, however many batches it spans. Its state is sorted before its
 items, as that of connections before their packets.
 """
 

@@ -1,6 +1,6 @@
 """Options of a watch.
 
-Law: names are those of docs/spark.md, in any case; other options are left to the reader.
+Names are those of docs/spark.md, in any case; other options are left to the reader.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decodes the packets of a batch to rows of all tables, and passes the state of connections on.
 
-Law: the state of a connection is a row sorted before its packets, and reaches them by the same
+The state of a connection is a row sorted before its packets, and reaches them by the same
 shuffle; a state without packets is passed on unchanged.
 
     states, packets, by bucket --by connection--> PairDecoder --> rows | group items | facts

@@ -3,7 +3,7 @@
     directory --finished--> not yet taken --in order of first packets--> batches --> commits
                                   `--before a file already taken: late--> a batch on its own
 
-Law: a file is taken once, whatever happens; the commits list the files that were.
+A file is taken once, whatever happens; the commits list the files that were.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the finished rows of a batch to Parquet, and states to files.
 
-Law: a task reports what it has written, and only that counts. Connections are numbered from batch
+A task reports what it has written, and only that counts. Connections are numbered from batch
 to batch in order of appearance.
 """
 

@@ -1,6 +1,6 @@
 """Checks the files of an output directory against its manifest.
 
-Law: every file that the manifest names is there, with its rows and bytes, and no other file that a
+Every file that the manifest names is there, with its rows and bytes, and no other file that a
 reader of the tables would read. Contents are not compared.
 """
 

@@ -1,6 +1,6 @@
 """Writes files of tables while connections are decoded, without spilling rows first.
 
-Law: the rows are the finished ones. That needs the first packets of all connections, which the plan
+The rows are the finished ones. That needs the first packets of all connections, which the plan
 may know, and names of topics that the task knows; other rows are spilled. Files are discarded if
 first packets were not right, or another task found another name.
 

@@ -1,6 +1,6 @@
 """Finishes rows with what only all partitions together know, and filters.
 
-Law: everything is done column by column, and gives the rows of a single process.
+Everything is done column by column, and gives the rows of a single process.
 
     connection   first packet --> number in order of appearance
     topics       id --> the name stated first, anywhere in the set

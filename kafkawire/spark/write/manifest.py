@@ -1,6 +1,6 @@
 """The manifest's entries of inputs, and its JSON.
 
-Law: neither the entries nor the JSON of all inputs are in memory at once; the JSON is that of
+Neither the entries nor the JSON of all inputs are in memory at once; the JSON is that of
 `json.dumps(manifest, indent=1)`.
 """
 

@@ -1,6 +1,6 @@
 """The output directory of jobs: what earlier ones left, what may be deleted, what is complete.
 
-Law: only files that jobs wrote are deleted: those that a manifest names, and those whose names have
+Only files that jobs wrote are deleted: those that a manifest names, and those whose names have
 the application of a job that did not finish. A directory with anything else is refused.
 
     _manifest     written last: inputs, files with their rows and bytes

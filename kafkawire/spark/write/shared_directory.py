@@ -2,7 +2,7 @@
 
 Large values are spilled there, and Spark distributes little more than indexes.
 
-Law: rows and steps are those of `reading`; only the transport between two steps differs.
+Rows and steps are those of `reading`; only the transport between two steps differs.
 
     visits, regions --> facts | spill files | chunks | group items | shuffled packets, IP fragments
     IP fragments --whole--> shuffled packets        chunks --> spill files

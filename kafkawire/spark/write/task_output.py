@@ -1,6 +1,6 @@
 """The output of a task whose large values are files of a directory that all workers see.
 
-Law: what comes back to the driver is small: names of files, places in them, numbers of rows, facts.
+What comes back to the driver is small: names of files, places in them, numbers of rows, facts.
 
     output rows of a step --large ones--> one file of the task | spill files, chunks
                               `--> TaskOutput

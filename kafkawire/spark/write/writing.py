@@ -1,6 +1,6 @@
 """Writes the rows of a table to Parquet: few files in each directory, about in order of time.
 
-Law: rows go to the directory of their date and API. A task writes one file in each directory that
+Rows go to the directory of their date and API. A task writes one file in each directory that
 it has rows for, and reports it; of the files of this application, only reported ones stay. A table
 without rows has a file that states its columns.
 

@@ -1,6 +1,6 @@
 """Compacts a log: of each key, the record with the latest offset stays.
 
-Law: the active segment and what is not stable are never touched. A round is durable group by group:
+The active segment and what is not stable are never touched. A round is durable group by group:
 a crash leaves of each group of segments the old or the new ones (`loader`).
 
     1 read the dirty part: the latest offset of each key, up to the map's capacity

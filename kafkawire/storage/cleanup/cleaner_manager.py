@@ -1,6 +1,6 @@
 """Chooses which logs are compacted, and up to where.
 
-Law: the log with the largest dirty part goes first, once that part is more than
+The log with the largest dirty part goes first, once that part is more than
 `min.cleanable.dirty.ratio` of it, or older than `max.compaction.lag.ms`.
 
     clean ── first dirty offset ── cleanable ── first uncleanable offset ── active segment

@@ -1,6 +1,6 @@
 """The latest offset of each key, for compaction.
 
-Law: memory is bounded: keys are kept as 16 bytes of their hash, up to a number of them.
+Memory is bounded: keys are kept as 16 bytes of their hash, up to a number of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decides what compaction retains of a batch, and writes it again.
 
-Law: offsets, timestamps and the state of producers stay: a batch keeps its base and last offset,
+Offsets, timestamps and the state of producers stay: a batch keeps its base and last offset,
 its sequence and its epoch, and the last batch of a producer stays even without records. Tombstones
 and markers stay until the delete horizon, which the first compaction that sees them sets (KIP-534).
 """

@@ -1,6 +1,6 @@
 """Deletes old segments: by log start offset, by size, by time.
 
-Law: the oldest segments go first, and none that is not replicated (up to the high watermark);
+The oldest segments go first, and none that is not replicated (up to the high watermark);
 when all of them go, a new one begins at the log end.
 """
 

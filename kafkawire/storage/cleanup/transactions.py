@@ -1,6 +1,6 @@
 """Follows transactions while a log is compacted: which batches were aborted, which markers remain.
 
-Law: batches and markers come in the order of the log. A marker may go when no batch of its
+Batches and markers come in the order of the log. A marker may go when no batch of its
 transaction is left; an aborted transaction stays in the transaction index while one is.
 """
 

@@ -1,6 +1,6 @@
 """What storage needs of a disk: files that grow at their end, names, and when both are durable.
 
-Law: an operation that fails raises OSError. Bytes are durable after `fsync` of their file, names
+An operation that fails raises OSError. Bytes are durable after `fsync` of their file, names
 (created, renamed, deleted) after `fsync_directory` of their directory; a crash may lose the rest.
 
     paths are relative to the root of the disk, with / between names; "" is the root

@@ -1,6 +1,6 @@
 """A disk of the operating system's files.
 
-Law: every call is a system call, nothing is buffered here; at most `MAX_OPEN` files are open.
+Every call is a system call, nothing is buffered here; at most `MAX_OPEN` files are open.
 """
 
 from __future__ import annotations

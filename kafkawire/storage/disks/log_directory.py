@@ -1,6 +1,6 @@
 """A log directory: a disk that is offline after its first error.
 
-Law: an operation that fails (a full disk, an I/O error) takes the directory offline; it and all
+An operation that fails (a full disk, an I/O error) takes the directory offline; it and all
 later ones raise KafkaStorageError, so no caller can go on with half of a change. Deleting
 a file that does not exist is not a failure.
 """

@@ -1,6 +1,6 @@
 """A disk in memory that can crash, fill up and fail.
 
-Law: a crash keeps what was made durable. Of the changes of names in a directory that were not, it
+A crash keeps what was made durable. Of the changes of names in a directory that were not, it
 keeps a prefix, by the random function; of bytes, what `MemoryFile` says.
 """
 

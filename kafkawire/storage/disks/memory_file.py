@@ -1,6 +1,6 @@
 """A file of a disk in memory, which can share its bytes with other files.
 
-Law: a crash keeps the bytes that are durable; of the rest, by the random function, all, none, a
+A crash keeps the bytes that are durable; of the rest, by the random function, all, none, a
 prefix, or a prefix and zeros. Batches are kept as they were appended, and once for all disks that
 share bytes.
 """

@@ -1,6 +1,6 @@
 """A file of record batches: appended, read from a position on, cut.
 
-Law: one chunk is in memory at a time, or one batch. Where no complete batch begins, reading raises
+One chunk is in memory at a time, or one batch. Where no complete batch begins, reading raises
 CorruptFile, which names the position.
 """
 

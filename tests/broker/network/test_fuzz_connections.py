@@ -1,6 +1,6 @@
 """Fuzz target: connections that send anything, cut anywhere, in any order, and that vanish.
 
-Law: what they buffer is bounded by what the machine says of it, and a client that behaves has its
+What they buffer is bounded by what the machine says of it, and a client that behaves has its
 response in the very call in which its request comes.
 """
 

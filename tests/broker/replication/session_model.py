@@ -1,6 +1,6 @@
 """A client and a broker with an incremental fetch session, at random; and rules to take out.
 
-Law: after each response, the client knows the newest state of every partition of its session, in
+After each response, the client knows the newest state of every partition of its session, in
 the positions that it requested last; partitions with records take turns.
 """
 

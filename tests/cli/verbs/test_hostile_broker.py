@@ -1,6 +1,6 @@
 """The verbs for live clusters over a socket, against a broker that sends hostile text or bytes.
 
-Law: whatever a broker responds, a verb ends in time with exit code 0 or 1, prints no control
+Whatever a broker responds, a verb ends in time with exit code 0 or 1, prints no control
 character of the broker's, and explains a failure in one line.
 """
 

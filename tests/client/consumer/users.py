@@ -1,6 +1,6 @@
 """Simulated users of consumer machines: they subscribe, poll, read and leave.
 
-Law: a user does one thing at a time, at its scheduled time, and records everything it receives.
+A user does one thing at a time, at its scheduled time, and records everything it receives.
 """
 
 from __future__ import annotations

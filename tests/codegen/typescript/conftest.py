@@ -1,6 +1,6 @@
 """The generated package, and what checks its types: the TypeScript that Deno contains.
 
-Law: `make test` needs no npm registry. The build by npm's own TypeScript is in test_build.py, which
+`make test` needs no npm registry. The build by npm's own TypeScript is in test_build.py, which
 `make soak` collects.
 """
 

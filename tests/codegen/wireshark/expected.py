@@ -1,6 +1,6 @@
 """The items that the dissector must show for a message that kafkawire decoded.
 
-Law: made from the decoded message, by the naming rule of the generator alone.
+Made from the decoded message, by the naming rule of the generator alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Records as the dissector shows them, and as kafkawire reads them.
 
-Law: a batch whose codec this version of Wireshark cannot decompress has `None` for its records.
+A batch whose codec this version of Wireshark cannot decompress has `None` for its records.
 """
 
 from __future__ import annotations

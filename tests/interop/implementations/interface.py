@@ -1,6 +1,6 @@
 """The interface of client implementations: produce, and consume as a member of a group.
 
-Law: each implementation is used as its own users use it; only the calls differ. A reader belongs to
+Each implementation is used as its own users use it; only the calls differ. A reader belongs to
 one thread; members of a group wait for each other, so each has its own thread.
 
     Implementation ─▶ produce

@@ -1,6 +1,6 @@
 """Readers in other processes: commands as lines, events as lines.
 
-Law: an event is a JSON object; every command is completed by `done`, in order. Records that arrive
+An event is a JSON object; every command is completed by `done`, in order. Records that arrive
 meanwhile are kept for the next poll. A process has its own stdin and stdout, or is one of several
 clients in a process, at the other end of a connection.
 

@@ -1,6 +1,6 @@
 """Clients of other implementations behind one interface: produce, consume in a group, commit.
 
-Law: a client gets its configuration by Kafka's names where it has them; waits are bounded by what
+A client gets its configuration by Kafka's names where it has them; waits are bounded by what
 comes, not by sleeping; what a client leaves open is collected before the next test begins.
 """
 

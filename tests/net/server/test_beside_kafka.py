@@ -1,6 +1,6 @@
 """The same requests to a real Apache Kafka and to our cluster: the same responses.
 
-Law: what must differ (ids, addresses, times) is made alike before; every other difference is in
+What must differ (ids, addresses, times) is made alike before; every other difference is in
 `EXPLAINED`, or a failure.
 """
 

@@ -1,6 +1,6 @@
 """Configuration of a real Apache Kafka and of our cluster, field by field; and changes to it.
 
-Law: a difference is in `OF_ITS_OWN` or `EXPLAINED`, or a failure.
+A difference is in `OF_ITS_OWN` or `EXPLAINED`, or a failure.
 """
 
 from __future__ import annotations

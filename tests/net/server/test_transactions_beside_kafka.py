@@ -1,6 +1,6 @@
 """The same requests about transactions to a real Apache Kafka and to a node: the same errors.
 
-Law: a step is what a client sees of it: the error, and epochs relative to the first.
+A step is what a client sees of it: the error, and epochs relative to the first.
 """
 
 from __future__ import annotations

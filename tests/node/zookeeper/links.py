@@ -1,6 +1,6 @@
 """A cluster with ZooKeeper whose connections between brokers are in memory, in virtual time.
 
-Law: a request that one broker sends is delivered to the cluster as bytes of a client, in the order
+A request that one broker sends is delivered to the cluster as bytes of a client, in the order
 of the effects; its response comes back the same way. Nothing is lost unless a test cuts it.
 """
 

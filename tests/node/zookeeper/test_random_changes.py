@@ -1,6 +1,6 @@
 """Changes in any order, with requests that fail: in the end each broker knows the cluster.
 
-Law: a seed is a test; what it does follows from it alone.
+A seed is a test; what it does follows from it alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What our brokers send each other, compared with recordings of Apache Kafka 2.2, 2.4 and 2.7.
 
-Law: the same changes make the same requests for each broker, in that order, with equal fields, but
+The same changes make the same requests for each broker, in that order, with equal fields, but
 for ids that ZooKeeper gives: broker epochs are compared by their order, the second controller is
 whichever broker won.
 """

@@ -1,6 +1,6 @@
 """Follows a capture file by its name, as `tail -F` does: it grows, is renamed, or is truncated.
 
-Law: what is read is one capture. The rest of a renamed file comes before the file that takes its
+What is read is one capture. The rest of a renamed file comes before the file that takes its
 name. The pcap header of a next file equals the first one, and is left out, as is a packet that was
 incomplete when its file was truncated. A pcapng file may have several sections: all of it is read.
 """

@@ -1,6 +1,6 @@
 """Ends reading at the first interrupt (Ctrl-C), so that a report shows what was read until then.
 
-Law: a capture that is interrupted is read as if it ended there, between two packets: nothing is
+A capture that is interrupted is read as if it ended there, between two packets: nothing is
 half counted. A second interrupt ends the command. A pipe is read for DRAIN_SECONDS more: Ctrl-C in
 a shell also reaches the `tcpdump` in front of it, which then writes its last packets.
 """

@@ -1,6 +1,6 @@
 """Reads live packets from a pipe, a growing file or an interface, while a screen is drawn.
 
-Law: nothing else runs meanwhile: a read waits for data, for a key, or until the next drawing is
+Nothing else runs meanwhile: a read waits for data, for a key, or until the next drawing is
 due, whichever comes first. The terminal is left as it was found.
 """
 

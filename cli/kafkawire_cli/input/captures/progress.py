@@ -1,6 +1,6 @@
 """Counts packets and bytes read, and shows a progress bar on a terminal.
 
-Law: the bar appears only if standard error is a terminal and the files are large. It is drawn when
+The bar appears only if standard error is a terminal and the files are large. It is drawn when
 data was read, never by a thread, and erased at the end.
 
     ━━━━━━━━━━━━━━╸             52%   43.1 MB/s   210,000 packets/s   0:00:11

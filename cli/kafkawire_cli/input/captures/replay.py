@@ -1,6 +1,6 @@
 """Replays the messages of a finished capture at the speed at which they were captured.
 
-Law: a message is counted when its time has come, never earlier; messages whose time goes back, or
+A message is counted when its time has come, never earlier; messages whose time goes back, or
 that are counted late, do not wait.
 """
 

@@ -1,6 +1,6 @@
 """What `--strict` finds of tables: rows of the table `problems`, how many and the first one.
 
-Law: as of messages, what is merely about TLS, proxies or copies of connections is not undecoded.
+As of messages, what is merely about TLS, proxies or copies of connections is not undecoded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes rows of log files as JSON lines, a table of text, or Parquet.
 
-Law: every row names its file; JSON lines and Parquet are lossless.
+Every row names its file; JSON lines and Parquet are lossless.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chooses the columns of the table of messages, by the width of the terminal; writes its heading.
 
-Law: what is chosen depends on the terminal, the environment and the options alone, so that several
+What is chosen depends on the terminal, the environment and the options alone, so that several
 processes format parts of one table.
 """
 

@@ -1,6 +1,6 @@
 """Makes the JSON form of an exchange for the page, with the decoded bodies of its messages.
 
-Law: secrets are hidden as in `decode`; long bodies and names are shortened, and say so.
+Secrets are hidden as in `decode`; long bodies and names are shortened, and say so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Collects the data of the page in one pass, and makes its JSON form.
 
-Law: the size of the data is bounded, whatever the captures contain; each list says how many entries
+The size of the data is bounded, whatever the captures contain; each list says how many entries
 were left out. Untrusted text is escaped as for a terminal; secrets are hidden as in `decode`.
 """
 

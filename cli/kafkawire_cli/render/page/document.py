@@ -1,6 +1,6 @@
 """Assembles the page: markup, style, script, data and the library of charts, in one file.
 
-Law: the page loads nothing, and its Content-Security-Policy forbids it to; only two scripts run,
+The page loads nothing, and its Content-Security-Policy forbids it to; only two scripts run,
 which the policy names by their hashes. Data is JSON that no HTML parser can leave.
 
     page.html   {{style}} {{script}} {{data}} {{library}} {{policy}}

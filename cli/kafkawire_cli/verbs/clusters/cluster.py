@@ -1,6 +1,6 @@
 """`kafkawire cluster`: brokers of a live cluster, its quorum, features, partitions with problems.
 
-Law: what a broker does not support or refuses is named with the reason, the rest is shown; what one
+What a broker does not support or refuses is named with the reason, the rest is shown; what one
 broker says is shown as that broker's.
 """
 

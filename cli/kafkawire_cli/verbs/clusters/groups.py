@@ -1,6 +1,6 @@
 """`kafkawire groups`: the groups in captures, or those of a live cluster with their lag.
 
-Law: lag is the end offset of a partition minus the committed offset; it is unknown if either is. A
+Lag is the end offset of a partition minus the committed offset; it is unknown if either is. A
 group that is deleted while the verb runs does not exist: it is left out of the list.
 """
 

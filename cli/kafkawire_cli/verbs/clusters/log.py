@@ -1,6 +1,6 @@
 """`kafkawire log`: reads and verifies the files of a broker's log directory.
 
-Law: rows are written to standard output (or --output), findings to standard error; everything
+Rows are written to standard output (or --output), findings to standard error; everything
 readable is shown despite findings.
 """
 

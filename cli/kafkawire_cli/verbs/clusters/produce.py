@@ -1,6 +1,6 @@
 """`kafkawire produce`: sends lines as records to a topic.
 
-Law: every line that was read but not delivered is reported, and the exit code is 1.
+Every line that was read but not delivered is reported, and the exit code is 1.
 """
 
 from __future__ import annotations

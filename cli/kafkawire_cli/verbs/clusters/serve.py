@@ -1,6 +1,6 @@
 """`kafkawire serve`: runs an in-memory Kafka cluster, or one node with its files.
 
-Law: one line per request when its response is sent, and one line with the reason per connection
+One line per request when its response is sent, and one line with the reason per connection
 that a broker closes.
 """
 

@@ -1,6 +1,6 @@
 """`kafkawire topics`: the topics in captures, or those of a live cluster.
 
-Law: a topic named on the command line that does not exist is an error.
+A topic named on the command line that does not exist is an error.
 """
 
 from __future__ import annotations

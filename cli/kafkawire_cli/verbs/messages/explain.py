@@ -1,6 +1,6 @@
 """`kafkawire explain`: shows the bytes of a message field by field, with the first bad byte marked.
 
-Law: invalid arguments are usage errors that name the valid values (exit code 2); malformed data is
+Invalid arguments are usage errors that name the valid values (exit code 2); malformed data is
 explained up to the first error (exit code 1).
 """
 

@@ -1,6 +1,6 @@
 """`kafkawire schema lint|show|diff|merge|coverage`: checks, compares and merges schemas.
 
-Law: exit code 1 for findings, 2 for usage errors; colour only on a terminal.
+Exit code 1 for findings, 2 for usage errors; colour only on a terminal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes a protocol reference as static HTML, to be read without a server or network.
 
-Law: every text of a schema is escaped by the templates; scripts put text into pages as text. A page
+Every text of a schema is escaped by the templates; scripts put text into pages as text. A page
 links only to files and anchors that exist. What the source lacks (releases, error codes, examples)
 is left out, with the links to it.
 

@@ -1,6 +1,6 @@
 """Writes the data of the scripts: what the search finds, and what two releases differ in.
 
-Law: data is JSON in ASCII in a script of its own, because a page that is opened as a file may load
+Data is JSON in ASCII in a script of its own, because a page that is opened as a file may load
 scripts, but not read files.
 """
 

@@ -1,6 +1,6 @@
 """Arranges the fields of a message: a row for each, a column for each version.
 
-Law: rows are in wire order, parents first; a field of a common struct has a row at each use.
+Rows are in wire order, parents first; a field of a common struct has a row at each use.
 
     FetchRequest                 0  1  2  3  4        + new, − removed, ~ changed
       MaxBytes     int32                  +  ●        ? nullable, #N tagged

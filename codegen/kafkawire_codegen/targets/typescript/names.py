@@ -1,6 +1,6 @@
 """Names of generated TypeScript.
 
-Law: a name changes only the case of its first letter; where the language or the generated code has
+A name changes only the case of its first letter; where the language or the generated code has
 it already, it gets one trailing underscore, which no name of a schema has.
 
     MaxWaitMs    -> maxWaitMs (property, local variable)

@@ -1,6 +1,6 @@
 """Text of schemas in TypeScript: string literals, comments, JSON.
 
-Law: text of a schema, with any content, ends neither its string nor its comment, and no character
+Text of a schema, with any content, ends neither its string nor its comment, and no character
 that cannot be seen changes how the code is read.
 """
 

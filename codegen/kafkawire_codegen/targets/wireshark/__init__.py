@@ -1,6 +1,6 @@
 """Makes a dissector for Wireshark and tshark, in Lua, of every API and version.
 
-Law: one file; the tables are generated, what interprets them is written by hand (`templates`).
+One file; the tables are generated, what interprets them is written by hand (`templates`).
 
     messages --names--> fields --tables--> tables --templates--> kafkawire.lua
 """

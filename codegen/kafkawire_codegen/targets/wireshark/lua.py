@@ -1,6 +1,6 @@
 """Writes Lua literals that mean the same in Lua 5.2 and 5.4.
 
-Law: any text becomes one line of printable ASCII; nothing in it can end the literal.
+Any text becomes one line of printable ASCII; nothing in it can end the literal.
 """
 
 from __future__ import annotations

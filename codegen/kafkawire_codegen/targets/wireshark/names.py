@@ -1,6 +1,6 @@
 """Names the fields of the dissector.
 
-Law: the name of a field follows from its API, its path and its type alone, and is total: two fields
+The name of a field follows from its API, its path and its type alone, and is total: two fields
 have the same name only if they are of one API, path and type.
 
     PROTOCOL.api.path      kafkawire.fetch.topics.topic    the path in snake case

@@ -1,6 +1,6 @@
 """Writes the schemas as tables of Lua, which the dissector interprets.
 
-Law: linear in the fields of all messages; a version range ends at the last version of its message.
+Linear in the fields of all messages; a version range ends at the last version of its message.
 
     FIELDS     {name, label, type, values, about}, numbered from 1
     MESSAGES   API key -> {name, request side, response side}

@@ -1,5 +1,5 @@
 -- Decompresses record batches.
--- Law: at most `prefs.max_decompressed` bytes come out. Returns a Tvb and its bytes, or nil and the reason.
+-- At most `prefs.max_decompressed` bytes come out. Returns a Tvb and its bytes, or nil and the reason.
 
 local function le32(data, at)
   local a, b, d, e = data:byte(at, at + 3)

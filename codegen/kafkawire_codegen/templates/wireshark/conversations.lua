@@ -1,5 +1,5 @@
 -- Pairs responses with requests, in each TCP connection.
--- Law: what the first pass over a packet finds is kept by frame, so that every later pass shows the same.
+-- What the first pass over a packet finds is kept by frame, so that every later pass shows the same.
 --
 -- stream  broker: address and port of the broker; pending: correlation id -> exchanges in order;
 --         unanswered: the last requests that expect no response, a ring; next: where the next one goes in it;

@@ -1,5 +1,5 @@
 -- Divides a TCP stream into frames, and shows each.
--- Law: never more bytes than a frame says; content never ends in an error of Lua.
+-- Never more bytes than a frame says; content never ends in an error of Lua.
 
 local MAX_SIZE = 117440512 -- 112 MiB, more than a broker accepts
 local MIN_REQUEST, MIN_RESPONSE = 8, 4

@@ -1,5 +1,5 @@
 -- Decodes the headers and bodies of messages.
--- Law: the header version follows from API key and version; the version of a response is that of its request, except that
+-- The header version follows from API key and version; the version of a response is that of its request, except that
 -- error 35 of ApiVersions comes with a body of version 0 (KIP-511).
 
 local REQUEST, RESPONSE = "request", "response"

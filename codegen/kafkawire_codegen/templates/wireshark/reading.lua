@@ -1,5 +1,5 @@
 -- Reads values of a message at `c.pos` and adds them to a tree.
--- Law: every read is compared with the bytes left first; a fault is raised by `fail` and caught by `attempt`. Without a
+-- Every read is compared with the bytes left first; a fault is raised by `fail` and caught by `attempt`. Without a
 -- tree a message is only checked.
 --
 -- c  data: bytes of the frame; missing: bytes after them that were not captured; tvb, base: where they are;

@@ -1,5 +1,5 @@
 -- Shows the record batches of a records field, of magic 0, 1 and 2.
--- Law: a fault in a batch ends that batch; an incomplete last batch is not a fault.
+-- A fault in a batch ends that batch; an incomplete last batch is not a fault.
 
 local function undecodable(tree, text)
   if tree then tree:add_proto_expert_info(EXPERTS.undecodable, text) end

@@ -1,6 +1,6 @@
 """The state machine of one classic consumer group.
 
-Law: check identity, renew the session, check the state, call the handler. The session is renewed
+Check identity, renew the session, check the state, call the handler. The session is renewed
 first, so that a member that receives REBALANCE_IN_PROGRESS does not expire.
 
     Join ─▶ delayed until all members have joined ─▶ Joined, with a leader

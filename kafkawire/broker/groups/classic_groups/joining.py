@@ -1,6 +1,6 @@
 """Handles JoinGroup: admits members, starts and completes rebalances.
 
-Law: a rebalance completes when all members have joined and no pending member is left, or at its
+A rebalance completes when all members have joined and no pending member is left, or at its
 timeout. The first rebalance of an empty group waits for more members (initial rebalance delay).
 
     join ─▶ prepare ─▶ delayed ─▶ complete: generation + 1, protocol and leader elected, all respond

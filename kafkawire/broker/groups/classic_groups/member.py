@@ -1,6 +1,6 @@
 """A member of a classic group.
 
-Law: at most one of its requests is delayed; meanwhile its session does not expire.
+At most one of its requests is delayed; meanwhile its session does not expire.
 """
 
 from __future__ import annotations

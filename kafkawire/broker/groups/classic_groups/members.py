@@ -1,6 +1,6 @@
 """The members of a group by id, static members also by group instance id, and the leader.
 
-Law: a group instance id belongs to one member at a time; the leader is a member, or "". What
+A group instance id belongs to one member at a time; the leader is a member, or "". What
 requests need to know of all members (common protocols, whether all have joined, bytes) is counted
 as members change, so that no request iterates over them.
 """

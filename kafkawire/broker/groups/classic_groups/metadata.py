@@ -1,6 +1,6 @@
 """The state of one classic consumer group, as Kafka's GroupMetadata.
 
-Law: the state changes only by legal transitions; at most one request of a member is delayed.
+The state changes only by legal transitions; at most one request of a member is delayed.
 """
 
 from __future__ import annotations

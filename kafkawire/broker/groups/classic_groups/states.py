@@ -1,6 +1,6 @@
 """The states of a classic group, their transitions, and the requests that each admits.
 
-Law: a state changes only as in `LEGAL`. `ADMISSION` is total: every state has an error for every
+A state changes only as in `LEGAL`. `ADMISSION` is total: every state has an error for every
 kind of request, NONE where the request's handler decides.
 
     EMPTY ─▶ PREPARING_REBALANCE ─▶ COMPLETING_REBALANCE ─▶ STABLE

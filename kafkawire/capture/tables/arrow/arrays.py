@@ -1,6 +1,6 @@
 """Builds Arrow arrays of whole columns from buffers of their values.
 
-Law: an array equals what `columns` builds of the same values one by one. `pa.array` is not used: it
+An array equals what `columns` builds of the same values one by one. `pa.array` is not used: it
 is slow per value, and imports pandas wherever that is installed.
 """
 

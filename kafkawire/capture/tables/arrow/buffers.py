@@ -1,6 +1,6 @@
 """Collects values of columns in Arrow's memory layout: numbers.
 
-Law: buffers are append-only; `arrays` builds arrays of them without copying value by value.
+Buffers are append-only; `arrays` builds arrays of them without copying value by value.
 """
 
 from __future__ import annotations

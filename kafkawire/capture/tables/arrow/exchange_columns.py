@@ -1,6 +1,6 @@
 """Builds the `exchanges` table column by column from extracted messages, most of them undecoded.
 
-Law: rows equal those that `exchanges.rows` builds of decoded messages (a test compares them for
+Rows equal those that `exchanges.rows` builds of decoded messages (a test compares them for
 every capture).
 
     ExtractedExchange --> columns --> record batches

@@ -1,6 +1,6 @@
 """Collects the columns that identify an exchange, one value per exchange.
 
-Law: values equal those that `exchanges.exchange_columns` builds of decoded messages.
+Values equal those that `exchanges.exchange_columns` builds of decoded messages.
 """
 
 from __future__ import annotations

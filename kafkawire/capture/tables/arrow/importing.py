@@ -1,6 +1,6 @@
 """Imports pyarrow without what is not used of it.
 
-Law: what is left out can be imported later, by whoever needs it; pyarrow then does without it.
+What is left out can be imported later, by whoever needs it; pyarrow then does without it.
 """
 
 from __future__ import annotations

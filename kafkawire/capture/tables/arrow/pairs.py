@@ -1,6 +1,6 @@
 """Pairs extracted requests with responses, for the tables with a row or more per exchange.
 
-Law: requests and responses are paired as in `capture.exchanges`.
+Requests and responses are paired as in `capture.exchanges`.
 
     ExtractedMessage --by connection--> ExtractedExchange --.--> ExchangeColumns
                               partitions of fetch sessions --'--> PartitionColumns

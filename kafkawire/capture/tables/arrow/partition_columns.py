@@ -1,6 +1,6 @@
 """Builds the `partitions` table column by column from extracted messages, most of them undecoded.
 
-Law: rows equal those that `partitions.rows` builds of decoded messages (a test compares them for
+Rows equal those that `partitions.rows` builds of decoded messages (a test compares them for
 every capture).
 
     ExtractedExchange --blocks, fetch session--> Rows;  ExchangeHeads, repeated for their rows

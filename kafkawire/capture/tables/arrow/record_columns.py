@@ -2,7 +2,7 @@
 
 The records of many fields are decoded into one set of columns.
 
-Law: rows equal those that `records.rows` builds of decoded records.
+Rows equal those that `records.rows` builds of decoded records.
 
     Fields --runs--> offsets, timestamps, views of keys and values
        `--`--> values of a field or a batch, repeated for its records

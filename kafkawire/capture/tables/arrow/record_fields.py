@@ -1,6 +1,6 @@
 """Collects records fields and their batches as columns: one row per field, one row per batch.
 
-Law: of a corrupt batch the records before the error are read, and no others are lost. Memory is
+Of a corrupt batch the records before the error are read, and no others are lost. Memory is
 that of RUN_BYTES, whatever the batches decompress to: records are handed on before a batch ends.
 
     Fields: where each field was found      Runs: Columns of records, and for each batch its field,

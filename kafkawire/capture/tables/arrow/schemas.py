@@ -1,6 +1,6 @@
 """Builds Arrow schemas, arrays and record batches of columns.
 
-Law: the child of a list is named `element`, as in Spark; every column is nullable.
+The child of a list is named `element`, as in Spark; every column is nullable.
 """
 
 from __future__ import annotations

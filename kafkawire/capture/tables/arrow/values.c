@@ -1,6 +1,6 @@
 /* Copies values into Arrow's memory layout: the C version of `values.py`, ten times as fast.
 
-   Law: the result equals that of `values.py`, byte for byte. Nothing is read outside the arguments.
+   The result equals that of `values.py`, byte for byte. Nothing is read outside the arguments.
 
        ends    0 | where each value ends: int32        data    the values behind one another
        valid   a bit a value, lowest first; None where none is null

@@ -1,6 +1,6 @@
 """Copies values into Arrow's memory layout; the pure Python version of `values.c`.
 
-Law: both produce the same bytes.
+Both produce the same bytes.
 
     ends    0 | the end of each value: int32        data    the concatenated values
     valid   one bit per value, lowest first; None if no value is null

@@ -1,6 +1,6 @@
 /* Reads what tables need of the bodies of messages, and merges partitions into rows: the C version of `blocks.py`.
 
-   Law: blocks and rows equal those of the Python version; a body that is not simple is declined, and left to the
+   Blocks and rows equal those of the Python version; a body that is not simple is declined, and left to the
    decoder. Nothing is read outside of the given bytes.
 
        Program: the fields of a struct in wire order     Reader: body --Program--> Block

@@ -1,6 +1,6 @@
 """What tables need of one message, and rows of partitions; the pure Python version of `blocks.c`.
 
-Law: both produce the same rows. A body that `blocks.c` reads without the decoder gives the entities
+Both produce the same rows. A body that `blocks.c` reads without the decoder gives the entities
 of `body_facts.body_facts_of`, and the partitions of `decoded_partitions.block_of`; this module
 declines every body, so reading in C is only an optimisation.
 

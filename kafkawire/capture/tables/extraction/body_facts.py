@@ -1,6 +1,6 @@
 """Extracts the facts that tables need from a decoded message body.
 
-Law: the facts of a message are those that `Entities`, `decoded_partitions` and `topic_ids` find in
+The facts of a message are those that `Entities`, `decoded_partitions` and `topic_ids` find in
 it, and nothing else; `blocks.c` must find the same facts in undecoded bytes.
 
     Row, TopicNames --> BodyFacts: Block of topics, groups, transactional ids, error codes,

@@ -1,6 +1,6 @@
 """Takes the partitions from decoded messages.
 
-Law: a partition has the columns that `partition_fields` names.
+A partition has the columns that `partition_fields` names.
 
     Row --> Block
 """

@@ -1,6 +1,6 @@
 """Finds the entities in a message: topics, groups, transactional ids, error codes, throttling.
 
-Law: a field identifies an entity by the entity type in its schema; a field without one identifies
+A field identifies an entity by the entity type in its schema; a field without one identifies
 nothing, whatever its name. Topic ids, which have no entity type, and error codes go by name.
 
     topic       entity type topicName, and uuid fields named topic_id
@@ -154,7 +154,7 @@ _known: Final[dict[tuple[type[Structure], int], Places]] = {}
 class EntitySearch:
     """Searches exchanges for entities of the kinds that are used.
 
-    kinds_of: those that are used of the exchanges of an API. Law: a message in which there are
+    kinds_of: those that are used of the exchanges of an API. A message in which there are
     none of these, at its version, is not searched.
     """
 

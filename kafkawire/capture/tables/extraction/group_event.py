@@ -1,6 +1,6 @@
 """Describes the events of groups.
 
-Law: an event is derived from a message that shows it; what only a missing message would show is not
+An event is derived from a message that shows it; what only a missing message would show is not
 reported.
 """
 

@@ -1,6 +1,6 @@
 """Extracts what tables need from messages: header fields, and facts of bodies.
 
-Law: the result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
+The result equals that of the decoded row; a frame is decoded only if its bytes do not suffice,
 and equal bodies that name no topics are read once.
 
     RawFrame --Program--> Block --> BodyFacts --.

@@ -1,6 +1,6 @@
 """Where the partitions are in messages, and which columns their fields fill, by API.
 
-Law: one entry here is all that an API needs to appear in the `partitions` table and in the
+One entry here is all that an API needs to appear in the `partitions` table and in the
 `partitions` column of `exchanges`.
 
     message --attributes--> topic struct (name, id) --partitions--> partition struct, or a number

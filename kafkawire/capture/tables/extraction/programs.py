@@ -1,6 +1,6 @@
 """Describes where bodies have what tables need, to read them without the decoder.
 
-Law: what is read by a program equals what `body_facts.body_facts_of` and `decoded_partitions` take
+What is read by a program equals what `body_facts.body_facts_of` and `decoded_partitions` take
 from the decoded message; a message has a program only if every byte of it is a field in wire order
 (no structs outside arrays), and what identifies partitions comes before them.
 

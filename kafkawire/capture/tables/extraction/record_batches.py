@@ -1,6 +1,6 @@
 """Reads the record batches in messages, and reports corrupt ones.
 
-Law: a corrupt batch loses its own remaining records, never the message around it; the cost of
+A corrupt batch loses its own remaining records, never the message around it; the cost of
 decoding a records field is bounded.
 """
 

@@ -1,6 +1,6 @@
 """Numbers of what a program consists of: how fields are read, what they identify, columns.
 
-Law: they are those of `blocks.c`.
+They are those of `blocks.c`.
 """
 
 from __future__ import annotations

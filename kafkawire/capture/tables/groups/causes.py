@@ -1,6 +1,6 @@
 """Finds the request that caused a rebalance.
 
-Law: the cause is the earliest request that can have started the rebalance and was not rejected,
+The cause is the earliest request that can have started the rebalance and was not rejected,
 whichever member notices the rebalance first, and whenever the response comes (a JoinGroup waits for
 the others to rejoin). If no such request is in the capture, the cause is unknown.
 

@@ -1,6 +1,6 @@
 """Tracks classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Law: a rebalance starts with the request that caused it (see `causes`), and is noticed by the first
+A rebalance starts with the request that caused it (see `causes`), and is noticed by the first
 message that shows it (a JoinGroup response with a new generation, a REBALANCE_IN_PROGRESS error).
 It ends when every member that was seen joining has its assignment.
 

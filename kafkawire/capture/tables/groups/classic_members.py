@@ -1,6 +1,6 @@
 """Tracks the members of classic groups, and determines why a member sends JoinGroup.
 
-Law: a member is alive as long as the broker accepts its requests; its session expires if it sends
+A member is alive as long as the broker accepts its requests; its session expires if it sends
 none for longer than the session timeout of its JoinGroup.
 """
 

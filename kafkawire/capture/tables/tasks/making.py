@@ -1,6 +1,6 @@
 """Makes the rows of tasks, in any process.
 
-Law: the rows of all tasks, in their order, are those of one process that reads the capture.
+The rows of all tasks, in their order, are those of one process that reads the capture.
 
     Task --> items --.--> Columnar: exchanges, partitions, records
              pairs --'

@@ -1,6 +1,6 @@
 """Merges what the tasks of a capture give, in their order.
 
-Law: the record batches have the rows of one process, in the same order.
+The record batches have the rows of one process, in the same order.
 
     Made --.--> batches of most tables
            `--> ConnectionStats, by connection --end--> rows of connections

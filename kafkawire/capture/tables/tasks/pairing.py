@@ -1,6 +1,6 @@
 """Pairs requests with responses whose bodies are undecoded, as `capture.exchanges` pairs rows.
 
-Law: the pairs are those of `Exchanges`, in the same order; only headers are needed for that.
+The pairs are those of `Exchanges`, in the same order; only headers are needed for that.
 
     LocatedItem --handle--> [Pair]      Ended --end--> [Pair] of the requests without a response
 """

@@ -1,6 +1,6 @@
 """Tracks fetch sessions across tasks: what a task must know of the requests before it.
 
-Law: a process that begins with no sessions, and replays the requests that `handle` returns before
+A process that begins with no sessions, and replays the requests that `handle` returns before
 an exchange, finds the same partitions in each Fetch as one that saw the whole capture.
 
     Fetch with its response --handle--> the requests that made its session what it is, if the task

@@ -1,6 +1,6 @@
 """Cuts a capture into tasks, in the one process that reads it.
 
-Law: tasks come in capture order, and each is bounded. What needs the whole capture in order is done
+Tasks come in capture order, and each is bounded. What needs the whole capture in order is done
 here: pairing, fetch sessions, topic names, events of groups. The bodies of all other messages stay
 undecoded.
 

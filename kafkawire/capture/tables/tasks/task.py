@@ -1,6 +1,6 @@
 """Tasks: some messages and exchanges of a capture, of which another process makes rows.
 
-Law: a task has all that its rows depend on, but what its process has got with earlier tasks: topic
+A task has all that its rows depend on, but what its process has got with earlier tasks: topic
 names, and versions of fetch sessions. `Recipient` knows these.
 """
 

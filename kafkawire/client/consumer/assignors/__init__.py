@@ -1,6 +1,6 @@
 """The assignors: range, round robin, sticky, cooperative sticky.
 
-Law: an assignor is a pure function of the members' subscriptions and the topics' partition counts;
+An assignor is a pure function of the members' subscriptions and the topics' partition counts;
 it assigns each partition of a subscribed topic to exactly one of the topic's subscribers.
 
     Member: topics, owned partitions, their generation ─▶ assign ─▶ member id -> partitions

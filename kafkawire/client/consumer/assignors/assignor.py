@@ -1,6 +1,6 @@
 """The interface of assignors, of Kafka's and of custom ones.
 
-Law: an assignor has no state between rebalances; a member's previous assignment is in its
+An assignor has no state between rebalances; a member's previous assignment is in its
 subscription.
 """
 

@@ -1,6 +1,6 @@
 """Distributes partitions evenly among subscribers, moving as few as possible.
 
-Law: the result is balanced: no chain of moves between subscribers of the moved topics takes a
+The result is balanced: no chain of moves between subscribers of the moved topics takes a
 partition from a member to one that has at least two fewer. Previous assignments are kept unless
 such a chain needs them.
 

@@ -1,6 +1,6 @@
 """Assigns partitions like sticky, in two rebalances, so that only moving partitions stop (KIP-429).
 
-Law: a partition is never assigned while another member owns it. In the first rebalance its owner
+A partition is never assigned while another member owns it. In the first rebalance its owner
 revokes it and joins again; in the second the new owner gets it.
 """
 

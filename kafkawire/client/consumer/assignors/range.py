@@ -1,6 +1,6 @@
 """Assigns each topic on its own, in consecutive runs; the first members get one more.
 
-Law: topics with the same partition count and subscribers are assigned alike, so that partitions of
+Topics with the same partition count and subscribers are assigned alike, so that partitions of
 the same number go to the same member (co-partitioning).
 
     7 partitions, 3 members:   A 0 1 2 │ B 3 4 │ C 5 6

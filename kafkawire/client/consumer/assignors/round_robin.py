@@ -1,6 +1,6 @@
 """Assigns all partitions of all topics to the members in turn.
 
-Law: a member that does not subscribe to the partition's topic is skipped; the next partition goes
+A member that does not subscribe to the partition's topic is skipped; the next partition goes
 to the member after the one that got this one.
 
     topics t, u with 2 and 1 partitions, members A, B:   A t0 u0 │ B t1

@@ -1,6 +1,6 @@
 """Checks the assignments that an assignor returned.
 
-Law: every member has an assignment; each partition exists, goes to one member, and that member
+Every member has an assignment; each partition exists, goes to one member, and that member
 subscribes to its topic. Otherwise records would be read twice, or other members would fail.
 """
 

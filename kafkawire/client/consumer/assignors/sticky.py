@@ -1,6 +1,6 @@
 """Assigns partitions evenly and keeps previous assignments where possible (KIP-54, KIP-341).
 
-Law: members revoke everything when a rebalance begins, so their previous assignments are in the
+Members revoke everything when a rebalance begins, so their previous assignments are in the
 user data of their subscriptions.
 """
 

@@ -1,6 +1,6 @@
 """Builds ConsumerGroupHeartbeat requests: all fields, or those that have changed.
 
-Law: a field is left out only if the coordinator has confirmed its value. A heartbeat that joins has
+A field is left out only if the coordinator has confirmed its value. A heartbeat that joins has
 all fields and no partitions.
 
     v0   the coordinator chooses the member id

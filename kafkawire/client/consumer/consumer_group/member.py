@@ -1,6 +1,6 @@
 """The state of a member of a group with `group.protocol=consumer`.
 
-Law: only `_transition` changes the state, along `LEGAL`. One heartbeat is in flight at a time. A
+Only `_transition` changes the state, along `LEGAL`. One heartbeat is in flight at a time. A
 member without an epoch sends none but those that join and leave.
 """
 

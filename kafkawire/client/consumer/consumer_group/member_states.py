@@ -1,6 +1,6 @@
 """States, events and effects of a member of a group with `group.protocol=consumer`.
 
-Law: events say what happened, effects say what to do; both are values. Those that members of
+Events say what happened, effects say what to do; both are values. Those that members of
 classic groups have, too, are in `group.member_states`.
 """
 

@@ -1,6 +1,6 @@
 """Membership in a group with `group.protocol=consumer` (KIP-848), as the member sees it.
 
-Law: a member joins, gives up partitions and takes new ones only while its user is in a poll; what
+A member joins, gives up partitions and takes new ones only while its user is in a poll; what
 it gives up is committed and revoked before the coordinator hears of it. Heartbeats are sent
 whatever the user does, one at a time. Responses to outdated requests are ignored.
 

@@ -1,6 +1,6 @@
 """Decides how a member recovers from each error of ConsumerGroupHeartbeat.
 
-Law: errors that are not in the table are fatal. Temporary errors are retried; a member that its
+Errors that are not in the table are fatal. Temporary errors are retried; a member that its
 coordinator has removed gives up its partitions before it joins again.
 
     error ─▶ Recovery

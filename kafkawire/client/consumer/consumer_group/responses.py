@@ -1,6 +1,6 @@
 """Turns responses to heartbeats into events of the membership.
 
-Law: every response, and every missing response, is exactly one event. An error names the broker,
+Every response, and every missing response, is exactly one event. An error names the broker,
 its own message, and what to do.
 """
 

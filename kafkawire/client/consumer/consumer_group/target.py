@@ -1,6 +1,6 @@
 """The assignment that a member's coordinator wants, whose topics have ids.
 
-Law: a partition is applied once the metadata has the name of its topic; until then it waits, and
+A partition is applied once the metadata has the name of its topic; until then it waits, and
 the others do not (KIP-848, as Java's consumer).
 """
 

@@ -1,6 +1,6 @@
 """Applies the group's assignments to the consumer, step by step.
 
-Law: partitions are removed only after their offsets are committed and the listener has returned.
+Partitions are removed only after their offsets are committed and the listener has returned.
 They are added before the listener is called; their records are returned after it has returned.
 """
 

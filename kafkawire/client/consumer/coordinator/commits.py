@@ -1,6 +1,6 @@
 """Starts commits: of the user, every auto.commit.interval.ms, and before revocations.
 
-Law: auto-commit commits only offsets of consumed records, and only if they have changed.
+Auto-commit commits only offsets of consumed records, and only if they have changed.
 """
 
 from __future__ import annotations

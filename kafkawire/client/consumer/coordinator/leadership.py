@@ -1,6 +1,6 @@
 """Computes the assignments of a group, as its leader.
 
-Law: assignments are computed once the metadata of all topics is known, and again when partition
+Assignments are computed once the metadata of all topics is known, and again when partition
 counts change. An invalid assignment is an error for the leader's own user only.
 """
 

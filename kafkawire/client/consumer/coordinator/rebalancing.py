@@ -1,6 +1,6 @@
 """The steps of a rebalance, a leave or a close, one after the other.
 
-Law: a step begins when the one before it has ended; while a step is pending, no records are
+A step begins when the one before it has ended; while a step is pending, no records are
 delivered.
 
                  prepare                        assigned                       leave

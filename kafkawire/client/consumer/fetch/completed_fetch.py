@@ -1,6 +1,6 @@
 """Decodes the fetched records of one partition.
 
-Law: records are returned once, in order, from the fetch offset on. Control records and records of
+Records are returned once, in order, from the fetch offset on. Control records and records of
 aborted transactions are skipped; the position moves past them.
 
     batch by batch ─▶ control? aborted? ─▶ records from the position on ─▶ take(max_records)

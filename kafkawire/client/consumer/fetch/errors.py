@@ -1,6 +1,6 @@
 """Decides how the fetcher handles each error of a partition.
 
-Law: errors that are not in the table are reported to the user.
+Errors that are not in the table are reported to the user.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Buffers completed fetches until the user polls.
 
-Law: a partition has at most one completed fetch, and one that follows it, which begins at its end.
+A partition has at most one completed fetch, and one that follows it, which begins at its end.
 A fetch at an outdated position is dropped when it would be read, with the one that follows; a
 partition that is paused or has no valid position keeps its turn.
 

@@ -1,6 +1,6 @@
 """Fetches records of the assigned partitions, ahead of the user's polls.
 
-Law: a partition is fetched only while it is assigned, has a valid position, is not paused and has
+A partition is fetched only while it is assigned, has a valid position, is not paused and has
 no buffered records, or those of one fetch that the user reads: so user and broker work at the same
 time. Each broker has one fetch in flight, of all its fetchable partitions. A fetch that would only
 wait for new data is not sent to a broker while records of that broker are buffered: they would be

@@ -1,6 +1,6 @@
 """Incremental fetch sessions, one for each broker (KIP-227).
 
-Law: after each response both sides have the same session partitions. After an error the next
+After each response both sides have the same session partitions. After an error the next
 request is a full fetch.
 
     epoch 0           full fetch: all partitions; the response's session id opens a session

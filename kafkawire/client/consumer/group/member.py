@@ -1,6 +1,6 @@
 """The state of a group member: its identity, requests in flight and deadlines.
 
-Law: only `_transition` changes the state, along `LEGAL`. A response counts while its request is the
+Only `_transition` changes the state, along `LEGAL`. A response counts while its request is the
 current one. A member without a generation sends no heartbeats and has no session.
 """
 

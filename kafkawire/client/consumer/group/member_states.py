@@ -1,6 +1,6 @@
 """States, events and effects of a member of a classic consumer group.
 
-Law: events say what happened, effects say what to do; both are values.
+Events say what happened, effects say what to do; both are values.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Membership in one classic consumer group, as the member sees it.
 
-Law: a member joins only while its user is in a poll, after its offsets are committed and the
+A member joins only while its user is in a poll, after its offsets are committed and the
 partitions it must give up are revoked. From then on it sends heartbeats, whatever the user does.
 Responses to outdated requests are ignored.
 

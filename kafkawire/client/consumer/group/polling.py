@@ -1,6 +1,6 @@
 """Watches the polls of a member's user, and the other deadlines of a member.
 
-Law: max.poll.interval.ms runs while the user is not in a poll; a deadline that is due is an event.
+Max.poll.interval.ms runs while the user is not in a poll; a deadline that is due is an event.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decides how a member recovers from each error of its coordinator.
 
-Law: errors that are not in the table are fatal. Temporary errors are retried; a member never uses
+Errors that are not in the table are fatal. Temporary errors are retried; a member never uses
 an identity again that the coordinator has refused.
 
     request x error ─▶ Recovery

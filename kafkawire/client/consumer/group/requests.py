@@ -1,6 +1,6 @@
 """Builds the requests of a group member, and the subscriptions and assignments inside them.
 
-Law: the broker does not read subscriptions and assignments; both carry their own version.
+The broker does not read subscriptions and assignments; both carry their own version.
 
     JoinGroup     subscription: topics, owned partitions, generation, user data; one per assignor
     SyncGroup     assignment: topics with partitions; one per member, from the leader

@@ -1,6 +1,6 @@
 """Turns the coordinator's responses into events of the membership.
 
-Law: every response, and every missing response, is exactly one event.
+Every response, and every missing response, is exactly one event.
 """
 
 from __future__ import annotations

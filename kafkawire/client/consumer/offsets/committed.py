@@ -1,6 +1,6 @@
 """Fetches the committed offsets of a group (OffsetFetch).
 
-Law: each lookup completes once: with the committed offset of every partition, with a fatal error,
+Each lookup completes once: with the committed offset of every partition, with a fatal error,
 or at its deadline.
 """
 

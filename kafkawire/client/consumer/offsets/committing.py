@@ -1,6 +1,6 @@
 """Commits offsets to a group (OffsetCommit).
 
-Law: one request is in flight at a time, and no older offset is sent after a newer one. Results come
+One request is in flight at a time, and no older offset is sent after a newer one. Results come
 in the order of the commits, each exactly once.
 
     Commit, Commit, ... ─▶ queue ─▶ OffsetCommit: all queued commits up to the first SYNC one

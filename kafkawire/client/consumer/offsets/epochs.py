@@ -1,6 +1,6 @@
 """Looks up where leader epochs end, to detect log truncation (OffsetForLeaderEpoch, KIP-320).
 
-Law: a broker that does not support the request is assumed not to have truncated its log.
+A broker that does not support the request is assumed not to have truncated its log.
 
     position (offset, epoch) ─▶ OffsetForLeaderEpoch ─▶ end offset of that epoch, or of one before
         end >= offset: valid │ end < offset: truncated to end │ -1: the end is unknown

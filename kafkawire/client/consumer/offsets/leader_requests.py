@@ -1,6 +1,6 @@
 """Sends lookups about partitions to their leaders.
 
-Law: a lookup completes once: when every partition has a result or a fatal error, or at its
+A lookup completes once: when every partition has a result or a fatal error, or at its
 deadline. Retriable errors (no leader, a new leader, no response) are retried with new metadata.
 
     RequestFromLeaders(key, lookup, {partition: wanted}) ─▶ a request per leader ─▶ LeadersResponded

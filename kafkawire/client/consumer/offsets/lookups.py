@@ -1,6 +1,6 @@
 """Looks up offsets by timestamp, and the start and end of logs (ListOffsets).
 
-Law: all versions of the request give the same results.
+All versions of the request give the same results.
 
     time in ms │ LATEST │ EARLIEST ─▶ offset, timestamp, leader epoch; None: no record that late
 """

@@ -1,6 +1,6 @@
 """The fetch state and position of one assigned partition.
 
-Law: a partition is fetched only in state FETCHING; a seek leads there from every state.
+A partition is fetched only in state FETCHING; a seek leads there from every state.
 
                       ┌─ committed ──────────────────▶ FETCHING ◀── end offset not before it ──┐
     INITIALIZING ─────┤                                │  ▲  │                               │

@@ -1,6 +1,6 @@
 """Finds and validates the positions of the assigned partitions.
 
-Law: records are fetched only from a position that is valid under the current leader epoch. A seek
+Records are fetched only from a position that is valid under the current leader epoch. A seek
 overrides requests in flight.
 
     committed offset? ─▶ reset policy ─▶ ListOffsets ─▶ position ─▶ validated per leader epoch

@@ -1,5 +1,5 @@
 """The transactions of a producer: states, requests to coordinators, outcomes of errors.
 
-Law: `outcomes.OUTCOMES` alone says what an error means; `states.LEGAL` and `states.ADMISSION` say
+`outcomes.OUTCOMES` alone says what an error means; `states.LEGAL` and `states.ADMISSION` say
 what may follow.
 """

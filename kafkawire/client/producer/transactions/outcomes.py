@@ -1,6 +1,6 @@
 """Says what an error code means for a transaction: retried, aborted by the user, or the end.
 
-Law: `outcome_of` is the only place that decides (KIP-98, KIP-360, KIP-588, KIP-890, KIP-1050). A
+`outcome_of` is the only place that decides (KIP-98, KIP-360, KIP-588, KIP-890, KIP-1050). A
 retriable code is retried, unless a table says otherwise.
 """
 

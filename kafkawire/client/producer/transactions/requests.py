@@ -1,6 +1,6 @@
 """The requests of a transaction to its coordinators.
 
-Law: an operation is sent until it has a result; it knows its destination, its body for every
+An operation is sent until it has a result; it knows its destination, its body for every
 version, and where its response has errors.
 
     InitProducerId ─▶ AddPartitionsToTxn, AddOffsetsToTxn ─▶ TxnOffsetCommit ─▶ EndTxn

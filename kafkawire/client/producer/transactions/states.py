@@ -1,6 +1,6 @@
 """The states of a transactional producer, and what its user may do in each.
 
-Law: a state changes only as `LEGAL` allows; `ADMISSION` is total. Names are those of Kafka's own
+A state changes only as `LEGAL` allows; `ADMISSION` is total. Names are those of Kafka's own
 `TransactionManager`.
 
     UNINITIALIZED ─▶ INITIALIZING ─▶ READY ─▶ IN_TRANSACTION ─▶ COMMITTING ─▶ READY

@@ -1,7 +1,7 @@
 /**
  * Reads one message.
  *
- * Law: every read is compared with the end first; a count is compared with the bytes left, each
+ * Every read is compared with the end first; a count is compared with the bytes left, each
  * element taking its least, before anything is allocated for it.
  */
 

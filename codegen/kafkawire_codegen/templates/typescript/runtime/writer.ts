@@ -1,7 +1,7 @@
 /**
  * Writes one message.
  *
- * Law: a value that its type does not have is refused, never rounded or cut. One writer is kept
+ * A value that its type does not have is refused, never rounded or cut. One writer is kept
  * from message to message, with its memory; what it has written is copied out.
  */
 
