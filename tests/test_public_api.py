@@ -39,6 +39,7 @@ EXPORTS: Final = (
 NAMED: Final = {
     "kafkawire.capture.tables.bodies": ["schema", "typed"],
     "kafkawire.client.config": ["CLIENT_KEYS"],
+    "kafkawire.client.security": ["OAuthBearerToken", "TokenProvider"],
     "kafkawire.net.consumer": ["Consumer"],
     "kafkawire.net.fixture": ["ClusterFixture"],
     "kafkawire.net.nodes.cluster_thread": ["ClusterThread"],

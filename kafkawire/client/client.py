@@ -19,6 +19,8 @@ from .network.transport import (
     ConnectionMade,
     ShellEffect,
     ShellEvent,
+    TokenFailed,
+    TokenReceived,
     WritingPaused,
     WritingResumed,
 )
@@ -50,6 +52,8 @@ FOR_NETWORK: Final = frozenset(
         BytesReceived,
         WritingPaused,
         WritingResumed,
+        TokenReceived,
+        TokenFailed,
     }
 )
 FOR_ALL: Final = frozenset({MetadataChanged, ClusterFailed})

@@ -17,8 +17,10 @@ from ..primitives import Limits
 from .failures import ConfigurationError
 from .network.backoff import Backoff
 from .network.connection_states import ConnectionSettings
-from .network.sasl import MECHANISMS, Credentials
+from .network.oauthbearer import TokenProvider
+from .network.sasl import MECHANISMS
 from .network.settings import NetworkSettings
+from .security import credentials
 
 
 class Named(Protocol):
@@ -28,7 +30,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-Setting = str | int | float | bool | Named | Sequence[str | Named] | None
+Setting = str | int | float | bool | Named | Sequence[str | Named] | TokenProvider | None
 """A configuration value: Kafka's own text, or the equivalent Python value."""
 
 Values = Mapping[str, object]
@@ -137,6 +139,13 @@ def address(part: str, default_port: int | None = None) -> tuple[str, int]:
     return bare, int(port)
 
 
+def function(value: Setting) -> object:
+    """Accept a function; the error does not show another value, which may be a token."""
+    if not callable(value):
+        raise ValueError(f"expected a function, got {type(value).__name__}")
+    return value
+
+
 MILLISECONDS: Final = integer(0, INT32)
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -149,6 +158,9 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     "sasl.mechanism": Key(one_of(*MECHANISMS), None, "SASL mechanism"),
     "sasl.username": Key(text, None, "SASL username"),
     "sasl.password": Key(text, None, "SASL password"),
+    "sasl.oauth.token.provider": Key(
+        function, None, "function that returns a token for SASL OAUTHBEARER"
+    ),
     "ssl.ca.location": Key(text, None, "file of CA certificates (PEM); default: the system's"),
     "ssl.certificate.location": Key(text, None, "file of the client's certificate (PEM)"),
     "ssl.key.location": Key(text, None, "file of the client's private key (PEM)"),
@@ -229,30 +241,6 @@ def bootstrap(values: Values) -> tuple[tuple[str, int], ...]:
     value = values["bootstrap.servers"]
     assert isinstance(value, tuple)
     return value
-
-
-def secure(values: Values) -> bool:
-    """Return whether connections use TLS."""
-    return str(values["security.protocol"]).endswith("SSL")
-
-
-def credentials(values: Values) -> Credentials | None:
-    """Return the SASL credentials; None for a protocol without SASL."""
-    if not str(values["security.protocol"]).startswith("SASL"):
-        for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
-            if values[name] is not None:
-                raise ConfigurationError(
-                    name, "requires security.protocol SASL_PLAINTEXT or SASL_SSL"
-                )
-        return None
-    for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
-        if values[name] is None:
-            raise ConfigurationError(
-                name, "required with security.protocol SASL_PLAINTEXT or SASL_SSL"
-            )
-    return Credentials(
-        str(values["sasl.mechanism"]), str(values["sasl.username"]), str(values["sasl.password"])
-    )
 
 
 def network_settings(

@@ -21,17 +21,20 @@ from typing import Final, Generic
 from ..client.client import Client, UserEffect, UserEvent
 from ..client.failures import ClientFailed
 from ..client.network.network import CloseNetwork
+from ..client.network.oauthbearer import TokenProvider
 from ..client.network.transport import (
     BytesReceived,
     Close,
     Connect,
     Disconnected,
+    RequestToken,
     ShellEffect,
     ShellEvent,
     Write,
 )
 from .sockets.readiness import Readiness
 from .sockets.socket import CLOSE_TIMEOUT_S, Socket
+from .token_requests import TokenRequests
 
 LOG: Final = logging.getLogger("kafkawire.client")
 
@@ -65,6 +68,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         client: Client[UserEvent, UserEffect],
         on_effect: Callable[[UserEffect | DriverFailed], None],
         tls: ssl.SSLContext | None = None,
+        token_provider: TokenProvider | None = None,
     ) -> None:
         self.client = client
         self._on_effect = on_effect
@@ -74,6 +78,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         """The clock of the machines."""
         self.readiness = Readiness()
         self._sockets: dict[int, Socket] = {}
+        self._tokens = TokenRequests(token_provider, self.receive)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self._closed = False
@@ -117,6 +122,7 @@ class Driver(Generic[UserEvent, UserEffect]):
         self._closed = True
         self._events.clear()
         self._set_timer(None)
+        self._tokens.close()
         for socket in list(self._sockets.values()):
             socket.abort()
         failure = ClientFailed(f"{type(error).__name__}: {error}")
@@ -152,6 +158,8 @@ class Driver(Generic[UserEvent, UserEffect]):
                     )
                 case Close():
                     self._sockets[effect.connection].close(after_peer=effect.after_peer)
+                case RequestToken():
+                    self._tokens.start(effect)
                 case Disconnected():
                     LOG.info("%s: %s", effect.address, effect.detail)
                 case _:
@@ -176,6 +184,7 @@ class Driver(Generic[UserEvent, UserEffect]):
             self.perform(self.client.to_network(CloseNetwork(), self.now()))
             self._closed = True
             self._set_timer(None)
+        self._tokens.close()
         try:
             ending = [socket.closed for socket in self._sockets.values()]
             if ending:
@@ -187,6 +196,7 @@ class Driver(Generic[UserEvent, UserEffect]):
     def forget(self, socket: Socket) -> None:
         """Remove a socket that has closed."""
         self._sockets.pop(socket.number, None)
+        self._tokens.cancel(socket.number)
 
     def _wake(self) -> None:
         self._timer = self._timer_at = None

@@ -16,6 +16,7 @@ from ..client.cluster import ClusterView
 from ..client.config import Values, bootstrap, network_settings
 from ..client.network.network import Network
 from ..client.requests import Machine, OwnerEffect, OwnerEvent
+from ..client.security import token_provider
 from .driver import Driver, DriverFailed
 from .tls import tls_context
 
@@ -46,6 +47,6 @@ def open_client(
         nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
     )
     client: Client[UserEvent, UserEffect] = Client(network, owners(network.view))
-    driver = Driver(client, on_effect, tls_context(values))
+    driver = Driver(client, on_effect, tls_context(values), token_provider(values))
     driver.start()
     return driver

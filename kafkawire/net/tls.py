@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ssl
 
-from ..client.config import Values, optional_text, secure
+from ..client.config import Values, optional_text
 from ..client.failures import ConfigurationError
+from ..client.security import secure
 
 
 def tls_context(values: Values) -> ssl.SSLContext | None:

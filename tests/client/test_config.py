@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafkawire.client.config import CLIENT_KEYS, Key, Setting, credentials, read_config
+from kafkawire.client.config import CLIENT_KEYS, Key, Setting, read_config
 from kafkawire.client.failures import (
     BrokerError,
     ClientClosed,
@@ -18,8 +18,11 @@ from kafkawire.client.failures import (
     TransactionAbortable,
     TransactionAborted,
 )
+from kafkawire.client.network.oauthbearer import FromTokenProvider, OAuthBearerToken
+from kafkawire.client.network.sasl import Credentials
 from kafkawire.client.producer import PRODUCER_KEYS, producer_settings
 from kafkawire.client.requests import Reason
+from kafkawire.client.security import credentials, token_provider
 from kafkawire.errors import KafkaWireError
 from kafkawire.net.admin import ADMIN_KEYS
 from kafkawire.protocol.error_code import ErrorCode
@@ -151,7 +154,7 @@ def test_credentials_are_complete_or_absent_and_never_shown() -> None:
         "sasl.password": "secret",
     }
     found = credentials(read_config(CLIENT_KEYS, whole))
-    assert found is not None
+    assert isinstance(found, Credentials)
     assert (found.mechanism, found.username, found.password) == ("SCRAM-SHA-256", "alice", "secret")
     for name in ("sasl.mechanism", "sasl.username", "sasl.password"):
         part = {key: value for key, value in whole.items() if key != name}
@@ -163,6 +166,35 @@ def test_credentials_are_complete_or_absent_and_never_shown() -> None:
     with pytest.raises(ConfigurationError) as caught:
         read_config(CLIENT_KEYS, {**HERE, "sasl.password": 12345})
     assert "12345" not in str(caught.value)
+
+
+def test_oauthbearer_takes_a_function_instead_of_a_password() -> None:
+    def provider() -> OAuthBearerToken:
+        return OAuthBearerToken("abc")
+
+    sasl: dict[str, Setting] = {
+        **HERE,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+    }
+    whole = read_config(CLIENT_KEYS, {**sasl, "sasl.oauth.token.provider": provider})
+    assert credentials(whole) == FromTokenProvider()
+    assert token_provider(whole) is provider
+    with pytest.raises(ConfigurationError, match=r"sasl\.oauth\.token\.provider: required"):
+        credentials(read_config(CLIENT_KEYS, sasl))
+    with pytest.raises(ConfigurationError, match=r"sasl\.password: not used .* OAUTHBEARER"):
+        credentials({**whole, "sasl.password": "secret"})
+    with pytest.raises(ConfigurationError, match=r"token\.provider: not used .* PLAIN"):
+        credentials(
+            {**whole, "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
+        )
+    with pytest.raises(ConfigurationError, match="requires security"):
+        credentials({**whole, "security.protocol": "SSL", "sasl.mechanism": None})
+    with pytest.raises(ConfigurationError, match="expected a function, got str") as caught:
+        read_config(CLIENT_KEYS, {**sasl, "sasl.oauth.token.provider": "eyJhbGciOi"})
+    assert "eyJhbGciOi" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match=r"did you mean sasl\.oauth\.token\.provider"):
+        read_config(CLIENT_KEYS, {**sasl, "sasl_oauth_token_provider": provider})
 
 
 @pytest.mark.parametrize(

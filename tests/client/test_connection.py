@@ -26,12 +26,16 @@ from kafkawire.client.network.connection_states import (
 )
 from kafkawire.client.network.in_flight_requests import InFlightRequests
 from kafkawire.client.network.negotiated_versions import Opening
+from kafkawire.client.network.oauthbearer import FromTokenProvider, OAuthBearerToken
 from kafkawire.client.network.sasl import Credentials
 from kafkawire.client.network.transport import (
     BytesReceived,
     Close,
     ConnectionLost,
     ConnectionMade,
+    RequestToken,
+    TokenFailed,
+    TokenReceived,
     Write,
     WritingPaused,
     WritingResumed,
@@ -54,7 +58,9 @@ from kafkawire.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from kafkawire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from kafkawire.messages.sasl_handshake_request import SaslHandshakeRequest
 from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
 from kafkawire.primitives import Limits
 from kafkawire.protocol.error_code import ErrorCode
@@ -74,12 +80,14 @@ EVENTS: dict[type[ConnectionEvent], ConnectionEvent] = {
     BytesReceived: BytesReceived(1, b""),
     WritingPaused: WritingPaused(1),
     WritingResumed: WritingResumed(1),
+    TokenReceived: TokenReceived(1, OAuthBearerToken("abc")),
+    TokenFailed: TokenFailed(1, "no token"),
     CloseConnection: CloseConnection(Reason.CLOSED, "enough"),
 }
 
 
 def made(
-    credentials: Credentials | None = None,
+    credentials: Credentials | FromTokenProvider | None = None,
     *,
     opening: Opening = Opening.NEWEST,
     limit: int = 1 << 20,
@@ -375,6 +383,91 @@ def test_a_session_is_renewed_before_it_ends_and_nothing_is_lost() -> None:
     effects = connection.handle(BytesReceived(1, respond(token, SaslAuthenticateResponse())), due)
     assert effects == [ConnectionReady()]
     assert connection.can_send
+
+
+# OAUTHBEARER.
+
+
+def negotiated() -> Connection:
+    """A connection that needs a token next."""
+    connection = made(FromTokenProvider())
+    (request,) = frames(connection.handle(ConnectionMade(1), 0.0))
+    effects = connection.handle(BytesReceived(1, respond(request, versions(TABLE))), 0.0)
+    assert effects == [RequestToken(1)]
+    return connection
+
+
+def send_token(connection: Connection, value: str, now: float) -> Frame:
+    """Pass the token that was asked for; return the request that carries it."""
+    (shake,) = frames(connection.handle(TokenReceived(1, OAuthBearerToken(value)), now))
+    assert isinstance(shake.body, SaslHandshakeRequest)
+    assert shake.body.mechanism == "OAUTHBEARER"
+    response = respond(shake, SaslHandshakeResponse(mechanisms=["OAUTHBEARER"]))
+    (token,) = frames(connection.handle(BytesReceived(1, response), now))
+    assert isinstance(token.body, SaslAuthenticateRequest)
+    assert token.body.auth_bytes == f"n,,\x01auth=Bearer {value}\x01\x01".encode()
+    return token
+
+
+def test_each_authentication_has_a_token_of_its_own() -> None:
+    connection = negotiated()
+    good = SaslAuthenticateResponse(session_lifetime_ms=100_000)
+    response = respond(send_token(connection, "first", 1.0), good)
+    assert connection.handle(BytesReceived(1, response), 1.0) == [ConnectionReady()]
+    due = connection.next_deadline()
+    assert due is not None
+    assert connection.advance(due) == [RequestToken(1)]
+    assert not connection.can_send
+    response = respond(send_token(connection, "second", due), good)
+    assert connection.handle(BytesReceived(1, response), due) == [ConnectionReady()]
+    assert connection.can_send
+
+
+def test_a_provider_without_a_token_is_an_authentication_error() -> None:
+    closed = ended(negotiated().handle(TokenFailed(1, "the identity provider is down"), 1.0))
+    assert (closed.reason, closed.fatal) == (Reason.AUTHENTICATION_FAILED, True)
+    assert closed.detail == "the identity provider is down"
+
+
+def test_a_provider_that_never_returns_is_given_up() -> None:
+    connection = negotiated()
+    assert connection.next_deadline() == 10.0
+    closed = ended(connection.advance(10.0))
+    assert (closed.reason, closed.fatal) == (Reason.TIMED_OUT, False)
+    assert "sasl.oauth.token.provider" in closed.detail
+    connection = negotiated()
+    send_token(connection, "late", 9.0)
+    assert connection.advance(10.0) == [], "the token came in time"
+
+
+@pytest.mark.parametrize("message", ["", "Authentication failed", '{"status":"\x1binvalid"}'])
+def test_a_rejected_token_is_acknowledged_and_explained(message: str) -> None:
+    connection = negotiated()
+    token = send_token(connection, "abc", 1.0)
+    reason = SaslAuthenticateResponse(auth_bytes=b'{"status":"\x1binvalid"}')
+    (acknowledged,) = frames(connection.handle(BytesReceived(1, respond(token, reason)), 1.0))
+    assert isinstance(acknowledged.body, SaslAuthenticateRequest)
+    assert acknowledged.body.auth_bytes == b"\x01"
+    refusal = SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=message
+    )
+    refused = respond(acknowledged, refusal)
+    closed = ended(connection.handle(BytesReceived(1, refused), 1.0))
+    assert (closed.reason, closed.fatal) == (Reason.AUTHENTICATION_FAILED, True)
+    assert "SASL_AUTHENTICATION_FAILED" in closed.detail
+    assert closed.detail.count(r'{"status":"\x1binvalid"}') == 1
+    assert "abc" not in closed.detail
+
+
+def test_a_rejection_is_not_taken_for_success() -> None:
+    connection = negotiated()
+    token = send_token(connection, "abc", 1.0)
+    reason = SaslAuthenticateResponse(auth_bytes=b'{"status":"invalid_token"}')
+    (acknowledged,) = frames(connection.handle(BytesReceived(1, respond(token, reason)), 1.0))
+    done = respond(acknowledged, SaslAuthenticateResponse())
+    closed = ended(connection.handle(BytesReceived(1, done), 1.0))
+    assert closed.reason is Reason.AUTHENTICATION_FAILED
+    assert "invalid_token" in closed.detail
 
 
 # Hostile peers.

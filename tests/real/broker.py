@@ -45,12 +45,16 @@ PROPERTIES: Final = {
     "inter.broker.listener.name": "CLIENTS",
     "controller.listener.names": "CONTROLLER",
     # authorisation: everybody may do everything, but there is a user, and ACLs can be stored
-    "sasl.enabled.mechanisms": ",".join(MECHANISMS),
+    "sasl.enabled.mechanisms": ",".join((*MECHANISMS, "OAUTHBEARER")),
     "listener.name.sasl.plain.sasl.jaas.config": (
         f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
     ),
     "listener.name.sasl.scram-sha-256.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;",
     "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;",
+    # tokens without a signature: Kafka's default for OAUTHBEARER
+    "listener.name.sasl.oauthbearer.sasl.jaas.config": (
+        f"{JAAS}.oauthbearer.OAuthBearerLoginModule required;"
+    ),
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:ANONYMOUS;User:{USER}",
     "delegation.token.secret.key": "delegation-secret",

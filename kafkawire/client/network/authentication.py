@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ...display import printable
 from ...errors import RemoteProtocolError
 from ...messages.api_key import ApiKey
 from ...messages.sasl_authenticate_response import SaslAuthenticateResponse
@@ -20,13 +21,21 @@ from ...messages.sasl_handshake_request import SaslHandshakeRequest
 from ...messages.sasl_handshake_response import SaslHandshakeResponse
 from ...protocol.error_code import ErrorCode
 from ..requests import Same
+from .backoff import Rng
 from .negotiated_versions import Versions
+from .oauthbearer import OAuthBearerToken
 from .sasl import Credentials, mechanism
 
 MAX_TOKENS: Final = 16
 """Maximum tokens in one exchange; SCRAM needs two."""
 
 NO_SASL: Final = "the broker does not use SASL here: set security.protocol to PLAINTEXT or SSL"
+MAY_REQUIRE_SASL: Final = (
+    "at the first request; does it require SASL (security.protocol SASL_PLAINTEXT or SASL_SSL)?"
+)
+REAUTHENTICATE_FROM: Final = 0.85
+REAUTHENTICATE_SPREAD: Final = 0.10
+"""Share of a session's lifetime before reauthentication, as in Java's client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,12 @@ class Accepted:
 
     lifetime_s: float
 
+    def reauthenticate_at(self, now: float, rng: Rng) -> float | None:
+        """Return when to reauthenticate; None for never."""
+        if self.lifetime_s <= 0:
+            return None
+        return now + self.lifetime_s * (REAUTHENTICATE_FROM + REAUTHENTICATE_SPREAD * rng())
+
 
 Step = Token | Refused | Accepted
 
@@ -57,7 +72,10 @@ class Authentication:
     """One SASL exchange; raw: whether tokens travel without Kafka headers."""
 
     def __init__(
-        self, credentials: Credentials, versions: Versions, nonce: Callable[[], str]
+        self,
+        credentials: Credentials | OAuthBearerToken,
+        versions: Versions,
+        nonce: Callable[[], str],
     ) -> None:
         self.request = SaslHandshakeRequest(mechanism=credentials.mechanism)
         handshake = Same(self.request, 0, 1)
@@ -80,7 +98,10 @@ class Authentication:
         """Handle the response to SaslAuthenticate."""
         if response.error_code:
             name = ErrorCode.name_of(response.error_code)
-            return Refused(f"{name}: {response.error_message or 'no error message'}")
+            message = printable(response.error_message or "") or "no error message"
+            rejection = self._mechanism.rejection
+            reason = "" if rejection in message else f"; token rejected: {rejection}"
+            return Refused(f"{name}: {message}{reason}")
         self._lifetime_s = response.session_lifetime_ms / 1000
         return self.on_challenge(response.auth_bytes)
 

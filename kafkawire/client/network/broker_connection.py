@@ -30,7 +30,7 @@ from .connection_states import (
     Submit,
 )
 from .negotiated_versions import Opening
-from .transport import Close, Connect, ShellEvent, Write
+from .transport import Close, Connect, RequestToken, ShellEvent, Write
 
 THROTTLE: Final = "throttle_time_ms"
 
@@ -85,7 +85,7 @@ class FeaturesReported:
 
 
 BrokerConnectionEffect = (
-    Connect | Write | Close | Outcome | BrokerConnectionClosed | FeaturesReported
+    Connect | Write | Close | RequestToken | Outcome | BrokerConnectionClosed | FeaturesReported
 )
 
 

@@ -7,6 +7,7 @@ ids); each Submit ends in exactly one ResponseReceived, NoResponse or Sent, what
                    ApiVersions    SaslHandshake   SaslAuthenticate  ▲ │  (from any state)
                        └──────────────────(no SASL)─────────────────┘ │
                                        ▲────── reauthentication ──────┘  (KIP-368)
+    With OAUTHBEARER, REQUESTING_TOKEN comes before each HANDSHAKING.
 """
 
 # over 300 lines: one machine; setup and requests share its state
@@ -28,10 +29,11 @@ from ...protocol.error_code import ErrorCode
 from ...protocol.frame import SIZE
 from ..cluster import FinalizedFeatures
 from ..requests import RETRIABLE, NoResponse, Reason, ResponseReceived, Same, Sent
-from .authentication import Accepted, Authentication, Refused, Step, Token
+from .authentication import MAY_REQUIRE_SASL, Accepted, Authentication, Refused, Step, Token
 from .backoff import Rng
 from .connection_states import (
     LEGAL,
+    SETUP_TIMED_OUT,
     CloseConnection,
     ConnectionClosed,
     ConnectionEffect,
@@ -44,33 +46,30 @@ from .connection_states import (
     is_cause,
 )
 from .in_flight_requests import InFlightRequests
-from .negotiated_versions import FIRST_TRY, NONE, Opening, Versions, features_of, ours
+from .negotiated_versions import (
+    FIRST_TRY,
+    NO_VERSIONS,
+    NONE,
+    OTHER_SERVERS,
+    Opening,
+    Versions,
+    features_of,
+    ours,
+)
+from .oauthbearer import FromTokenProvider, OAuthBearerToken
+from .sasl import Credentials
 from .transport import (
     BytesReceived,
     Close,
     ConnectionLost,
     ConnectionMade,
+    RequestToken,
+    TokenFailed,
+    TokenReceived,
     Write,
     WritingPaused,
     WritingResumed,
 )
-
-NO_VERSIONS: Final = (
-    "no response to ApiVersions {}; does the broker expect TLS (security.protocol SSL), or is it "
-    "older than 0.10?"
-)
-EXPECTS_TLS: Final = "the broker expects TLS: set security.protocol to SSL or SASL_SSL"
-OTHER_SERVERS: Final = {
-    b"\x15\x03": EXPECTS_TLS,  # an alert (RFC 8446, 5.1)
-    b"HTTP/": "an HTTP server answers, not a Kafka broker",
-}
-"""How answers to ApiVersions begin that are not Kafka's, and what that means."""
-MAY_REQUIRE_SASL: Final = (
-    "at the first request; does it require SASL (security.protocol SASL_PLAINTEXT or SASL_SSL)?"
-)
-REAUTHENTICATE_FROM: Final = 0.85
-REAUTHENTICATE_SPREAD: Final = 0.10
-"""Share of a session's lifetime before reauthentication, as in Java's client."""
 
 
 class Connection:
@@ -136,7 +135,7 @@ class Connection:
 
     def advance(self, now: float) -> list[ConnectionEffect]:
         if self._setup_deadline is not None and now >= self._setup_deadline:
-            return self._end(Reason.TIMED_OUT, "connection setup timed out", now)
+            return self._end(Reason.TIMED_OUT, SETUP_TIMED_OUT[self.state], now)
         if any(waiting.deadline <= now for waiting in self.in_flight):
             return self._end(Reason.TIMED_OUT, "no response in time", now)
         if self._reauthenticate_at is not None and now >= self._reauthenticate_at:
@@ -179,12 +178,7 @@ class Connection:
         request = event.request
         version = self.versions.choose(request.api, request.body)
         if version is None:
-            theirs, mine = self.versions.offered(request.api), ours(request.api)
-            offered = f"{theirs.lowest} to {theirs.highest}" if theirs else "no version"
-            lowest = max(mine.lowest, request.body.lowest)
-            highest = min(mine.highest, request.body.highest)
-            detail = f"{request.api.name}: the broker supports {offered}, required is {lowest} to"
-            detail = f"{detail} {highest}"
+            detail = self.versions.why_none(request.api, request.body)
             return [
                 NoResponse(request, Reason.NO_VERSION, False, detail, sent=False, node=self.node)
             ]
@@ -262,21 +256,33 @@ class Connection:
         if message.error_code:
             name = ErrorCode.name_of(message.error_code)
             raise RemoteProtocolError(f"ApiVersions rejected: {name}")
-        return self._negotiated(now)
-
-    def _negotiated(self, now: float) -> list[ConnectionEffect]:
         self._opening = Opening.NEWEST
-        if self._settings.credentials is None:
-            self._transition(S.READY)
-            return [ConnectionReady(self._features)]
-        return self._send_sasl_handshake(now)
+        return self._authenticate(now)
 
-    def _send_sasl_handshake(self, now: float) -> list[ConnectionEffect]:
-        assert self._settings.credentials is not None
+    def _authenticate(self, now: float) -> list[ConnectionEffect]:
+        match self._settings.credentials:
+            case None:
+                self._transition(S.READY)
+                return [ConnectionReady(self._features)]
+            case Credentials() as credentials:
+                return self._send_sasl_handshake(credentials, now)
+            case FromTokenProvider():
+                self._transition(S.REQUESTING_TOKEN)
+                self._setup_deadline = now + self._settings.request_timeout_s
+                return [RequestToken(self.number)]
+
+    def _on_token(self, event: TokenReceived, now: float) -> list[ConnectionEffect]:
+        self._setup_deadline = None
+        return self._send_sasl_handshake(event.token, now)
+
+    def _on_token_failed(self, event: TokenFailed, now: float) -> list[ConnectionEffect]:
+        return self._end(Reason.AUTHENTICATION_FAILED, event.detail, now, fatal=True)
+
+    def _send_sasl_handshake(
+        self, credentials: Credentials | OAuthBearerToken, now: float
+    ) -> list[ConnectionEffect]:
         self._transition(S.HANDSHAKING)
-        self._authentication = Authentication(
-            self._settings.credentials, self.versions, self._nonce
-        )
+        self._authentication = Authentication(credentials, self.versions, self._nonce)
         request, version = self._authentication.request, self._authentication.version
         return self._send_setup_request(request, ApiKey.SASL_HANDSHAKE, version, now)
 
@@ -297,10 +303,8 @@ class Connection:
                 return self._token(token, now)
             case Refused(detail=detail):
                 return self._end(Reason.AUTHENTICATION_FAILED, detail, now, fatal=True)
-            case Accepted(lifetime_s=lifetime_s):
-                if lifetime_s > 0:
-                    part = REAUTHENTICATE_FROM + REAUTHENTICATE_SPREAD * self._rng()
-                    self._reauthenticate_at = now + lifetime_s * part
+            case Accepted():
+                self._reauthenticate_at = step.reauthenticate_at(now, self._rng)
                 self._authentication = None
                 self._renewing = False
                 self._transition(S.READY)
@@ -321,7 +325,7 @@ class Connection:
         if self.in_flight:
             return []
         self._reauthenticate_at = None
-        return self._send_sasl_handshake(now)
+        return self._authenticate(now)
 
     # Common to all states.
 
@@ -377,7 +381,7 @@ SETUP_HANDLERS: Final[Mapping[State, SetupHandler]] = {
 
 Handler: TypeAlias = Callable[[Connection, Any, float], list[ConnectionEffect]]
 
-_OPEN: Final = (S.CONNECTING, S.NEGOTIATING, S.HANDSHAKING, S.AUTHENTICATING, S.READY)
+_OPEN: Final = tuple(state for state in S if state is not S.CLOSED)
 _CONNECTED: Final = _OPEN[1:]
 
 # fmt: off
@@ -386,6 +390,8 @@ HANDLERS: Final[Mapping[type[ConnectionEvent], tuple[Handler, tuple[State, ...]]
     BytesReceived:   (C._on_bytes,           _CONNECTED),
     WritingPaused:   (C._pause,              _CONNECTED),
     WritingResumed:  (C._resume,             _CONNECTED),
+    TokenReceived:   (C._on_token,           (S.REQUESTING_TOKEN,)),
+    TokenFailed:     (C._on_token_failed,    (S.REQUESTING_TOKEN,)),
     Submit:          (C._send,               (S.READY,)),
     ConnectionLost:  (C._on_connection_lost, _OPEN),
     CloseConnection: (C._on_close,           _OPEN),

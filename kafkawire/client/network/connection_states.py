@@ -15,8 +15,9 @@ from ...primitives import Limits
 from ..cluster import FinalizedFeatures
 from ..requests import Outcome, Reason, SendRequest
 from .negotiated_versions import Opening
+from .oauthbearer import FromTokenProvider
 from .sasl import Credentials
-from .transport import Close, ShellEvent, Write
+from .transport import Close, RequestToken, ShellEvent, Write
 
 
 class State(Enum):
@@ -24,6 +25,7 @@ class State(Enum):
 
     CONNECTING = "Connecting"
     NEGOTIATING = "Negotiating"
+    REQUESTING_TOKEN = "RequestingToken"
     HANDSHAKING = "Handshaking"
     AUTHENTICATING = "Authenticating"
     READY = "Ready"
@@ -34,19 +36,27 @@ S = State
 
 LEGAL: Final[Mapping[State, frozenset[State]]] = {
     S.CONNECTING: frozenset({S.NEGOTIATING, S.CLOSED}),
-    S.NEGOTIATING: frozenset({S.HANDSHAKING, S.READY, S.CLOSED}),
+    S.NEGOTIATING: frozenset({S.REQUESTING_TOKEN, S.HANDSHAKING, S.READY, S.CLOSED}),
+    S.REQUESTING_TOKEN: frozenset({S.HANDSHAKING, S.CLOSED}),
     S.HANDSHAKING: frozenset({S.AUTHENTICATING, S.CLOSED}),
     S.AUTHENTICATING: frozenset({S.READY, S.CLOSED}),
-    S.READY: frozenset({S.HANDSHAKING, S.CLOSED}),
+    S.READY: frozenset({S.REQUESTING_TOKEN, S.HANDSHAKING, S.CLOSED}),
     S.CLOSED: frozenset(),
 }
+
+SETUP_TIMED_OUT: Final[Mapping[State, str]] = {
+    S.CONNECTING: "connection setup timed out",
+    S.REQUESTING_TOKEN: "the token provider (sasl.oauth.token.provider) returned nothing in time",
+}
+"""What the states are too late with that wait for the shell."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """Settings of every connection of a client.
 
-    setup_timeout_s: for the TCP and TLS handshakes; request_timeout_s: for each setup request.
+    setup_timeout_s: for the TCP and TLS handshakes; request_timeout_s: for each setup request,
+    and for a token.
     """
 
     client_id: str | None
@@ -55,7 +65,7 @@ class ConnectionSettings:
     setup_timeout_s: float
     max_in_flight: int
     limits: Limits
-    credentials: Credentials | None = None
+    credentials: Credentials | FromTokenProvider | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,7 @@ class ConnectionClosed:
 
 
 ConnectionEvent = ShellEvent | Submit | CloseConnection
-ConnectionEffect = Write | Close | Outcome | ConnectionReady | ConnectionClosed
+ConnectionEffect = Write | Close | RequestToken | Outcome | ConnectionReady | ConnectionClosed
 
 
 @dataclass(slots=True)

@@ -39,6 +39,16 @@ class Opening(IntEnum):
 
 FIRST_TRY: Final = 4
 """Version of ApiVersions; newer ones add nothing to the table of versions."""
+NO_VERSIONS: Final = (
+    "no response to ApiVersions {}; does the broker expect TLS (security.protocol SSL), or is it "
+    "older than 0.10?"
+)
+EXPECTS_TLS: Final = "the broker expects TLS: set security.protocol to SSL or SASL_SSL"
+OTHER_SERVERS: Final = {
+    b"\x15\x03": EXPECTS_TLS,  # an alert (RFC 8446, 5.1)
+    b"HTTP/": "an HTTP server answers, not a Kafka broker",
+}
+"""How answers to ApiVersions begin that are not Kafka's, and what that means."""
 
 
 class Range(NamedTuple):
@@ -82,6 +92,13 @@ class Versions:
         lowest = max(theirs.lowest, mine.lowest, body.lowest)
         highest = min(theirs.highest, mine.highest, body.highest)
         return highest if lowest <= highest else None
+
+    def why_none(self, api: ApiKey, body: Body) -> str:
+        """Return why `choose` returned None."""
+        theirs, mine = self.offered(api), ours(api)
+        offered = f"{theirs.lowest} to {theirs.highest}" if theirs else "no version"
+        lowest, highest = max(mine.lowest, body.lowest), min(mine.highest, body.highest)
+        return f"{api.name}: the broker supports {offered}, required is {lowest} to {highest}"
 
 
 def features_of(response: ApiVersionsResponse) -> FinalizedFeatures:

@@ -61,6 +61,8 @@ from .transport import (
     Disconnected,
     ShellEffect,
     ShellEvent,
+    TokenFailed,
+    TokenReceived,
     WritingPaused,
     WritingResumed,
 )
@@ -380,5 +382,7 @@ HANDLERS: Final[Mapping[type[NetworkEvent], Handler]] = {
     BytesReceived: N._on_transport_event,
     WritingPaused: N._on_transport_event,
     WritingResumed: N._on_transport_event,
+    TokenReceived: N._on_transport_event,
+    TokenFailed: N._on_transport_event,
     CloseNetwork: N._close,
 }

@@ -5,6 +5,7 @@ Credentials appear in no repr and no error.
     PLAIN          NUL user NUL password  (RFC 4616)   ─▶ empty
     SCRAM-SHA-256  see scram.py
     SCRAM-SHA-512
+    OAUTHBEARER    see oauthbearer.py
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ...errors import LocalProtocolError, RemoteProtocolError
+from .oauthbearer import OAUTHBEARER, OAuthBearer, OAuthBearerToken
 from .scram import HASHES, Scram
 
 PLAIN: Final = "PLAIN"
-MECHANISMS: Final = (PLAIN, *HASHES)
+WITH_PASSWORD: Final = (PLAIN, *HASHES)
+MECHANISMS: Final = (*WITH_PASSWORD, OAUTHBEARER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,8 @@ class Credentials:
     password: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        if self.mechanism not in MECHANISMS:
-            known = ", ".join(MECHANISMS)
+        if self.mechanism not in WITH_PASSWORD:
+            known = ", ".join(WITH_PASSWORD)
             raise LocalProtocolError(
                 f"unknown SASL mechanism {self.mechanism!r}: expected one of {known}"
             )
@@ -39,7 +42,12 @@ class Credentials:
 
 
 class Mechanism(Protocol):
-    """One exchange of tokens."""
+    """One exchange of tokens.
+
+    rejection: why the server rejected the credentials, as its challenge says, escaped; else empty.
+    """
+
+    rejection: str
 
     def first(self) -> bytes: ...
 
@@ -48,6 +56,8 @@ class Mechanism(Protocol):
 
 class Plain:
     """The password in plain text."""
+
+    rejection = ""
 
     def __init__(self, username: str, password: str) -> None:
         self._token = f"\0{username}\0{password}".encode()
@@ -61,8 +71,10 @@ class Plain:
         return None
 
 
-def mechanism(credentials: Credentials, nonce: Callable[[], str]) -> Mechanism:
+def mechanism(credentials: Credentials | OAuthBearerToken, nonce: Callable[[], str]) -> Mechanism:
     """Start an exchange; `nonce` returns SCRAM's nonce, never the same twice."""
+    if isinstance(credentials, OAuthBearerToken):
+        return OAuthBearer(credentials)
     username, password = credentials.username, credentials.password
     if credentials.mechanism == PLAIN:
         return Plain(username, password)

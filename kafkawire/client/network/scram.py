@@ -35,6 +35,8 @@ class Scram:
     the client's first message (`tokenauth=true` for a delegation token, KIP-48).
     """
 
+    rejection = ""
+
     def __init__(
         self,
         mechanism: str,

@@ -3,13 +3,16 @@
 Every connection has its own id, so that an event of a closed connection is never taken for
 one of the next.
 
-    network -- Connect, Write, Close, Disconnected --> shell
-    network <-- ConnectionMade, ConnectionLost, BytesReceived, WritingPaused, WritingResumed --
+    network -- Connect, Write, Close, RequestToken, Disconnected --> shell
+    network <-- ConnectionMade, ConnectionLost, BytesReceived, WritingPaused, WritingResumed,
+                TokenReceived, TokenFailed --
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from .oauthbearer import OAuthBearerToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,16 @@ class Close:
 
     connection: int
     after_peer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RequestToken:
+    """Ask the token provider for a token; TokenReceived or TokenFailed must follow.
+
+    After Close, or after ConnectionLost, nobody waits for it.
+    """
+
+    connection: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +111,29 @@ class WritingResumed:
     connection: int
 
 
-ShellEvent = ConnectionMade | ConnectionLost | BytesReceived | WritingPaused | WritingResumed
-ShellEffect = Connect | Write | Close | Disconnected
+@dataclass(frozen=True, slots=True)
+class TokenReceived:
+    """The token provider returned a token."""
+
+    connection: int
+    token: OAuthBearerToken
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFailed:
+    """The token provider failed, or returned nothing usable; detail: escaped."""
+
+    connection: int
+    detail: str
+
+
+ShellEvent = (
+    ConnectionMade
+    | ConnectionLost
+    | BytesReceived
+    | WritingPaused
+    | WritingResumed
+    | TokenReceived
+    | TokenFailed
+)
+ShellEffect = Connect | Write | Close | RequestToken | Disconnected

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
+import time
+from base64 import urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Callable
 from random import Random
@@ -10,8 +14,10 @@ from random import Random
 import confluent_kafka
 import pytest
 
+from kafkawire import blocking
 from kafkawire.client.config import Setting
 from kafkawire.client.failures import BrokerError, ClientClosed, ClientError, RequestFailed
+from kafkawire.client.network.oauthbearer import OAuthBearerToken, TokenProvider
 from kafkawire.client.producer.murmur2 import partition_of_key
 from kafkawire.client.requests import Reason
 from kafkawire.net.producer import Producer
@@ -154,6 +160,79 @@ def test_authentication(kafka: Broker, topic: Topic, mechanism: str) -> None:
     assert caught.value.reason is Reason.AUTHENTICATION_FAILED
     assert mechanism in caught.value.detail or "invalid" in caught.value.detail.lower()
     assert "wrong" not in str(caught.value)
+
+
+def unsecured_jwt(user: str, issued_at: float, expires_at: float) -> OAuthBearerToken:
+    """Make a token without a signature, which Kafka accepts unless it is told not to."""
+    claims = {"sub": user, "iat": issued_at, "exp": expires_at}
+    parts = [
+        urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=").decode()
+        for each in ({"alg": "none"}, claims)
+    ]
+    return OAuthBearerToken(f"{'.'.join(parts)}.", expires_at)
+
+
+LIFETIME_S = 3.0
+
+
+class Tokens:
+    """A provider of tokens that expire soon. calls: so many; renewed: after the second."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.renewed = threading.Event()
+
+    def __call__(self) -> OAuthBearerToken:
+        self.calls += 1
+        if self.calls > 1:
+            self.renewed.set()
+        now = time.time()
+        return unsecured_jwt(USER, now, now + LIFETIME_S)
+
+
+def with_tokens(kafka: Broker, provider: TokenProvider) -> dict[str, Setting]:
+    return {
+        "bootstrap.servers": kafka.sasl_bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauth.token.provider": provider,
+    }
+
+
+def test_a_session_is_renewed_with_a_new_token(kafka: Broker, topic: Topic) -> None:
+    name, tokens = topic(), Tokens()
+
+    async def deliver() -> int:
+        async with Producer(with_tokens(kafka, tokens)) as producer:
+            first = (await producer.deliver(name, b"v")).offset
+            assert await asyncio.to_thread(tokens.renewed.wait, 100.0)
+            return first + (await producer.deliver(name, b"w")).offset
+
+    assert asyncio.run(deliver()) == 0 + 1
+
+
+def test_a_blocking_producer_with_a_coroutine_function(kafka: Broker, topic: Topic) -> None:
+    name = topic()
+
+    async def provider() -> OAuthBearerToken:
+        return Tokens()()
+
+    with blocking.Producer(with_tokens(kafka, provider)) as producer:
+        assert producer.deliver(name, b"v").offset == 0
+
+
+def test_a_token_that_the_broker_rejects(kafka: Broker, topic: Topic) -> None:
+    name = topic()
+    expired = unsecured_jwt(USER, 1.0, 2.0).value
+
+    async def deliver() -> None:
+        async with Producer(with_tokens(kafka, lambda: OAuthBearerToken(expired))) as producer:
+            await producer.deliver(name, b"v")
+
+    with pytest.raises(RequestFailed, match=r"SASL_AUTHENTICATION_FAILED.*invalid_token") as caught:
+        asyncio.run(deliver())
+    assert caught.value.reason is Reason.AUTHENTICATION_FAILED
+    assert expired not in str(caught.value)
 
 
 def test_batches_that_the_topic_finds_too_large_are_split(kafka: Broker, topic: Topic) -> None:
