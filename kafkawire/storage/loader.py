@@ -228,7 +228,6 @@ class LogLoader:
             producers.take_snapshot()
             removed = segment.recover(producers, epochs, self._durable_end())
             segment.flush()
-            producers.take_snapshot()  # has producers whose batches are before the log start, too
             end = segment.next_offset
             if removed:
                 return removed + self._drop(unflushed[at + 1 :])

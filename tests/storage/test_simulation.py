@@ -115,7 +115,7 @@ def replace_without_swap(
 MUTANTS: Final = {
     "flush does not reach the disk": Mutant(UnifiedLog, "flush", flush_before_the_end),
     "a segment begins before the last is durable": Mutant(
-        UnifiedLog, "roll", roll_before_the_flush, 103
+        UnifiedLog, "roll", roll_before_the_flush, 35
     ),
     "names are not durable": Mutant(MemoryDisk, "fsync_directory", nothing),
     "no recovery after a crash": Mutant(LogLoader, "_recover", lambda *_: 0),
@@ -159,7 +159,7 @@ MUTANTS_OF_MOVES: Final = {
     "the future log is not truncated": Mutant(Move, "reconcile", nothing),
     "epochs are not copied": Mutant(Move, "_copy_epochs", nothing, 43),
     "the log start offset is not copied": Mutant(Move, "_copy_start", nothing),
-    "producers are those of the batches": Mutant(ProducerStateManager, "adopt", nothing, 14),
+    "producers are those of the batches": Mutant(ProducerStateManager, "adopt", nothing, 120),
 }
 
 

@@ -1,17 +1,9 @@
-"""A partition's log against the simplest model: a list of values, a start, batches of producers.
-
-What a broker remembers of producers is modelled as in Kafka's ProducerStateManager:
-
-    in memory                the last five batches of each, also those that are deleted
-    restarted                the last batch of each, from a snapshot at the log end
-    restarted, all deleted   nothing: a snapshot at the log start is not read
-    truncated                what the latest snapshot between log start and log end has, and the
-                             batches after it, or from the log start on
-"""
+"""A partition's log against the simplest model: a list of values, a start, a set of sequences."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import deque
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
@@ -21,8 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from kafkawire import ErrorCode
 from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.records import Compression, RecordBatches
-from kafkawire.storage.formats import read_snapshot
-from kafkawire.storage.names import SNAPSHOT, numbered
+from kafkawire.storage.producer_entry import ProducerStateEntry
 from tests.broker.fetches import fetch_of, fetched, only
 from tests.broker.harness import Harness
 from tests.broker.log.test_log import batch, delete, offset_at, old, produce
@@ -31,26 +22,6 @@ from tests.fuzzing import examples
 E = ErrorCode
 VALUES = st.lists(st.binary(max_size=12), min_size=1, max_size=5)
 PRODUCERS = st.integers(0, 2)
-BROKERS = (1, 2)
-MOST = 5
-FOLDER = "t-0"
-
-
-class Sent(NamedTuple):
-    """A batch of a producer, by its first and last sequence, and its first offset."""
-
-    first: int
-    last: int
-    offset: int
-
-
-Remembered = dict[int, list[Sent]]
-"""Producer -> its last batches."""
-
-
-def last_of_each(producers: Remembered) -> Remembered:
-    """Return what a snapshot has."""
-    return {producer: sent[-1:] for producer, sent in producers.items()}
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -63,9 +34,7 @@ class LogMachine(RuleBasedStateMachine):
         self.client = self.harness.client(self.leader)
         self.values: list[bytes] = []
         self.start = 0
-        self.sent: dict[int, list[tuple[int, list[bytes]]]] = {0: [], 1: [], 2: []}
-        """Producer -> its batches by their first sequences, in order."""
-        self.remembered: dict[int, Remembered] = {broker: {} for broker in BROKERS}
+        self.sent: dict[int, list[tuple[int, list[bytes], int]]] = {0: [], 1: [], 2: []}
 
     @property
     def leader(self) -> int:
@@ -85,51 +54,27 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(values=VALUES, producer=PRODUCERS)
     def produces_in_sequence(self, values: list[bytes], producer: int) -> None:
-        self._accepted(producer, self._next(producer), values)
-
-    @rule(producer=PRODUCERS, back=st.integers(1, 7))
-    def sends_again(self, producer: int, back: int) -> None:
-        """A batch that is remembered is a duplicate; one of an unknown producer is new."""
         sent = self.sent[producer]
-        known = self.remembered[self.leader].get(producer)
-        if known is None and sent:
-            self._accepted(producer, *sent[-1])
-        elif known is not None and back <= len(sent):
-            sequence, values = sent[-back]
-            wanted = sequence, sequence + len(values) - 1
-            offsets = [each.offset for each in known if each[:2] == wanted]
-            error, offset = self._sequenced(producer, sequence, values)
-            if offsets:
-                assert (error, offset) == (E.NONE, offsets[0])
-            else:
-                assert error == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+        sequence = sent[-1][0] + len(sent[-1][1]) if sent else 0
+        response = self._sequenced(producer, sequence, values)
+        assert response == (E.NONE, len(self.values))
+        sent.append((sequence, values, len(self.values)))
+        self.values += values
+
+    @rule(producer=PRODUCERS, back=st.integers(1, 5))
+    def sends_again(self, producer: int, back: int) -> None:
+        sent = self.sent[producer]
+        if back <= len(sent):
+            sequence, values, offset = sent[-back]
+            assert self._sequenced(producer, sequence, values) == (E.NONE, offset)
 
     @rule(producer=PRODUCERS, ahead=st.integers(1, 9))
     def leaves_a_gap(self, producer: int, ahead: int) -> None:
-        """It is an error, unless the producer is unknown: then any sequence is valid."""
-        sequence = self._next(producer) + ahead
-        if producer in self.remembered[self.leader]:
+        sent = self.sent[producer]
+        if sent:
+            sequence = sent[-1][0] + len(sent[-1][1]) + ahead
             error, _ = self._sequenced(producer, sequence, [b"gap"])
             assert error == E.OUT_OF_ORDER_SEQUENCE_NUMBER
-        else:
-            self._accepted(producer, sequence, [b"gap"])
-
-    def _next(self, producer: int) -> int:
-        """Return the sequence after those that were sent."""
-        sent = self.sent[producer]
-        return sent[-1][0] + len(sent[-1][1]) if sent else 0
-
-    def _accepted(self, producer: int, sequence: int, values: list[bytes]) -> None:
-        """Send a batch that is appended, on both brokers."""
-        offset = len(self.values)
-        assert self._sequenced(producer, sequence, values) == (E.NONE, offset)
-        for each in self.remembered.values():
-            batches = each.setdefault(producer, [])
-            batches.append(Sent(sequence, sequence + len(values) - 1, offset))
-            del batches[:-MOST]
-        if self.sent[producer][-1:] != [(sequence, values)]:
-            self.sent[producer].append((sequence, values))
-        self.values += values
 
     def _sequenced(self, producer: int, sequence: int, values: list[bytes]) -> tuple[int, int]:
         made = batch(*values, producer_id=producer, producer_epoch=0, base_sequence=sequence)
@@ -150,19 +95,18 @@ class LogMachine(RuleBasedStateMachine):
     @rule(values=VALUES, producer=PRODUCERS)
     def loses(self, values: list[bytes], producer: int) -> None:
         """An unclean leader lacks a batch, which comes again."""
-        sequence, former = self._next(producer), self.leader
+        sent = self.sent[producer]
+        sequence = sent[-1][0] + len(sent[-1][1]) if sent else 0
 
         def lost() -> None:
             assert self._sequenced(producer, sequence, values) == (E.NONE, len(self.values))
 
-        self.harness.elect_uncleanly("t", 3 - former, lost)
+        self.harness.elect_uncleanly("t", 3 - self.leader, lost)
         self._connect()
-        assert self.leader == 3 - former
-        self.remembered = {
-            self.leader: self._after_restart(self.remembered[self.leader]),
-            former: self._after_truncation(former),
-        }
-        self._accepted(producer, sequence, values)
+        self._forget()
+        assert self._sequenced(producer, sequence, values) == (E.NONE, len(self.values))
+        self.sent[producer].append((sequence, values, len(self.values)))
+        self.values += values
 
     def _connect(self) -> None:
         """Connect to the leader, once all replicas are in sync."""
@@ -172,47 +116,26 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def is_restarted(self) -> None:
         """Continue in a cluster from the same disks: values, sequences and epochs are the same."""
-        was = fetched(self.client, offset=self.start)
-        stored = {broker: self._batches(broker) for broker in BROKERS}
+        was = self._stored()
         self.harness = self.harness.restored()
         self._connect()
-        assert fetched(self.client, offset=self.start) == was
-        self.remembered = {broker: self._after_restart(stored[broker]) for broker in BROKERS}
+        assert self._stored() == was
+        self._forget()
 
-    def _after_restart(self, producers: Remembered) -> Remembered:
-        """Return what is read of a snapshot at the log end: a crash leads to one, too."""
-        return last_of_each(producers) if self.start < len(self.values) else {}
+    def _forget(self) -> None:
+        """Only send last batches again: a snapshot, which may have been read, has no others."""
+        self.sent = {producer: sent[-1:] for producer, sent in self.sent.items()}
 
-    def _after_truncation(self, broker: int) -> Remembered:
-        """Return what the snapshots and batches say that a broker has."""
-        (disk,) = self.harness.cluster.nodes[broker].disks.values()
-        end = len(self.values)
-        snapshots = [
-            each.offset
-            for each in map(numbered, disk.list(FOLDER))
-            if each is not None and each.suffix == SNAPSHOT and self.start < each.offset <= end
-        ]
-        if not snapshots:
-            return self._batches(broker, self.start)
-        producers: Remembered = {}
-        for row in read_snapshot(disk, f"{FOLDER}/{max(snapshots):020}{SNAPSHOT}"):
-            first = row.last_sequence - row.offset_delta
-            offset = row.last_offset - row.offset_delta
-            producers[row.producer_id] = [Sent(first, row.last_sequence, offset)]
-        return self._batches(broker, max(snapshots), producers)
-
-    def _batches(
-        self, broker: int, offset: int = 0, before: Remembered | None = None
-    ) -> Remembered:
-        """Return what the batches of a broker say from an offset on: the only segment has all."""
-        (disk,) = self.harness.cluster.nodes[broker].disks.values()
-        path = f"{FOLDER}/{0:020}.log"
-        producers = before or {}
-        for each in RecordBatches(disk.read(path, 0, disk.size(path))):
-            if each.producer_id >= 0 and each.last_offset >= offset:
-                sent = Sent(each.base_sequence, each.last_sequence, each.base_offset)
-                producers[each.producer_id] = [*producers.get(each.producer_id, []), sent][-MOST:]
-        return producers
+    def _stored(self) -> tuple[bytes, dict[int, ProducerStateEntry]]:
+        """What the log of the leader has, and what it knows of producers."""
+        front = self.harness.front(self.leader)
+        producers = {}
+        for each, entry in front.machines.producers(self.harness.key("t")).items():
+            # a snapshot has the last batch of each; one whose records are deleted is forgotten
+            last = list(entry.batches)[-1:]
+            if last and last[0].last_offset >= self.start:
+                producers[each] = replace(entry, batches=deque(last, entry.batches.maxlen))
+        return fetched(self.client, offset=self.start), producers
 
     @rule(share=st.floats(0, 1), version=st.sampled_from([0, 2, 4, 12]))
     def reads(self, share: float, version: int) -> None:
@@ -234,19 +157,6 @@ class LogMachine(RuleBasedStateMachine):
     def bounds_agree(self) -> None:
         assert offset_at(self.client, -1).offset == len(self.values)
         assert offset_at(self.client, -2).offset == self.start
-
-    @invariant()
-    def producers_agree(self) -> None:
-        for broker in BROKERS:
-            machines = self.harness.front(broker).machines
-            producers = {
-                producer: [
-                    Sent(each.base_sequence, each.last_sequence, each.base_offset)
-                    for each in entry.batches
-                ]
-                for producer, entry in machines.producers(self.harness.key("t")).items()
-            }
-            assert producers == self.remembered[broker], broker
 
     @invariant()
     def epochs_only_grow(self) -> None:
