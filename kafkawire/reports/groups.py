@@ -155,10 +155,12 @@ class Groups(Collector):
         message: Any = request.message
         if message is None or not message.member_id or getattr(message, generation) <= 0:
             return
-        member = self._member(self._history(message.group_id), message.member_id, exchange)
-        member.in_generation(getattr(message, generation))
-        member.in_generation(getattr(response.message, generation, None))
-        self._history(message.group_id).presence.seen(message.member_id)
+        history = self._history(message.group_id)
+        member = self._member(history, message.member_id, exchange)
+        member.in_generation(
+            getattr(message, generation), getattr(response.message, generation, None)
+        )
+        history.presence.seen(message.member_id)
 
     def _deliver(self, exchange: Exchange) -> None:
         """Count what a member of a share group acquired and acknowledged."""

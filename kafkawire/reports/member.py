@@ -39,12 +39,13 @@ class Member:
         """Its client."""
         return ClientKey(self.client_id, self.address)
 
-    def in_generation(self, generation: int | None) -> None:
-        """Note a generation, or an epoch, of the member."""
-        if generation is not None and generation >= 0:
-            if self.first_generation is None:
-                self.first_generation = generation
-            self.last_generation = generation
+    def in_generation(self, *generations: int | None) -> None:
+        """Note generations, or epochs, of the member."""
+        for generation in generations:
+            if generation is not None and generation >= 0:
+                if self.first_generation is None:
+                    self.first_generation = generation
+                self.last_generation = generation
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
