@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import ssl
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,18 @@ async def relay(context: ssl.SSLContext, target: str) -> asyncio.Server:
     return await asyncio.start_server(serve, "localhost", 0, ssl=context)
 
 
-async def topics(config: dict[str, Setting], certificate: tuple[Path, Path]) -> list[str]:
-    """Request topics through the relay; only bootstrap is TLS, so nothing else is requested."""
+async def topics(
+    config: dict[str, Setting], certificate: tuple[Path, Path], clients: Path | None = None
+) -> list[str]:
+    """Request topics through the relay; only bootstrap is TLS, so nothing else is requested.
+
+    clients: the certificate that clients must have; None requires none.
+    """
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*certificate)
+    if clients is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(clients)
     async with Server() as server:
         front = await relay(context, server.bootstrap)
         try:
@@ -96,6 +105,21 @@ def test_a_certificate_for_another_host(tmp_path: Path) -> None:
         asyncio.run(topics(trusted, certificate))
     careless = {**trusted, "ssl.endpoint.identification.algorithm": "none"}
     assert asyncio.run(topics(careless, certificate)) == []
+
+
+def test_a_client_proves_who_it_is_with_its_certificate(tmp_path: Path) -> None:
+    certificate = made(tmp_path, "localhost")
+    alice, mallory = made(tmp_path, "alice"), made(tmp_path, "mallory")
+
+    def proof(of: tuple[Path, Path]) -> dict[str, Setting]:
+        return {"ssl.certificate.location": str(of[0]), "ssl.key.location": str(of[1])}
+
+    trusted: dict[str, Setting] = {"ssl.ca.location": str(certificate[0])}
+    listed = partial(topics, certificate=certificate, clients=alice[0])
+    assert asyncio.run(listed({**trusted, **proof(alice)})) == []
+    for refused in (trusted, {**trusted, **proof(mallory)}):
+        with pytest.raises(RequestFailed):
+            asyncio.run(listed({**refused, "default.api.timeout.ms": 2_000}))
 
 
 @pytest.mark.parametrize(
