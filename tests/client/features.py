@@ -247,6 +247,13 @@ FEATURES: Final[dict[str, Feature]] = {
             "test_when_all_known_brokers_fail_the_first_addresses_are_tried_again",
         ),
     ),
+    "bootstrap again when a broker requires it (KIP-1102)": Feature(
+        NO,
+        YES,
+        YES,
+        YES,
+        ("client/test_rebootstrapping.py::test_bootstrap_servers_are_used_again",),
+    ),
     "bootstrap again after `metadata.recovery.rebootstrap.trigger.ms` (KIP-1102)": Feature(
         NO, YES, YES, NO
     ),
