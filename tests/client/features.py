@@ -3,7 +3,7 @@
 python -m tests.client.features        prints the table
 python -m tests.client.features --write  puts it into the page
 
-Law: a feature that our clients have names tests of ours; one that they do not have names none.
+A feature that our clients have names tests of ours; one that they do not have names none.
 What other clients have is as read in their code and documentation, and as requests that they sent
 to our broker, at the versions in `CLIENTS`.
 """
@@ -277,7 +277,17 @@ FEATURES: Final[dict[str, Feature]] = {
             "client/consumer/test_real.py::test_authenticated",
         ),
     ),
-    "SASL OAUTHBEARER": Feature("token provider", "callback, OIDC", "callback, OIDC", NO),
+    "SASL OAUTHBEARER": Feature(
+        "token provider",
+        "callback, OIDC",
+        "callback, OIDC",
+        "token provider",
+        (
+            "client/test_connection.py::test_each_authentication_has_a_token_of_its_own",
+            "net/test_token_requests.py::test_a_token_reaches_the_broker_and_no_log",
+            "client/real/test_producer.py::test_a_session_is_renewed_with_a_new_token",
+        ),
+    ),
     "SASL GSSAPI": Feature("with `gssapi`", "not in its wheels", YES, NO),
     "authentication anew before a session ends (KIP-368)": Feature(
         NO,
@@ -340,7 +350,16 @@ FEATURES: Final[dict[str, Feature]] = {
         ),
     ),
     "admin: ACLs, SCRAM users, elections": Feature(NO, YES, YES, NO),
-    "admin: quotas, reassignments, transactions, delegation tokens": Feature(NO, NO, YES, NO),
+    "admin: transactions, hanging ones (KIP-664)": Feature(
+        NO,
+        NO,
+        YES,
+        YES,
+        (
+            "client/real/test_admin.py::test_transactions_are_described_and_one_is_aborted_in_a_partition",
+        ),
+    ),
+    "admin: quotas, reassignments, delegation tokens": Feature(NO, NO, YES, NO),
     "metrics of the client": Feature(NO, "JSON, `stats_cb`", YES, NO),
     "metrics pushed to brokers (KIP-714)": Feature(NO, YES, YES, NO),
     "interceptors (KIP-42)": Feature(NO, "plugins in C", YES, NO),
