@@ -26,6 +26,8 @@ class Admin(BlockingClient[asynchronous.Admin]):
     describe_topic_configs = waiting(asynchronous.Admin.describe_topic_configs)
     describe_broker_config = waiting(asynchronous.Admin.describe_broker_config)
     alter_topic_config = waiting(asynchronous.Admin.alter_topic_config)
+    describe_group_config = waiting(asynchronous.Admin.describe_group_config)
+    alter_group_config = waiting(asynchronous.Admin.alter_group_config)
     list_groups = waiting(asynchronous.Admin.list_groups)
     describe_group = waiting(asynchronous.Admin.describe_group)
     delete_group = waiting(asynchronous.Admin.delete_group)

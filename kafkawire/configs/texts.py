@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..display import did_you_mean
-from .keys import BROKER_CONFIGS, TOPIC_CONFIGS
+from .keys import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS
 
 
 def config_texts(configs: Mapping[str, object]) -> dict[str, str]:
@@ -38,6 +38,9 @@ def topic_config_hint(name: str) -> str:
 
 def broker_config_hint(name: str) -> str:
     """Return the broker's key that is meant by an unknown one, as `; did you mean X?`."""
+    of_group = name.removeprefix("group.")
+    if of_group in GROUP_CONFIGS:
+        return f"; {of_group!r} is a configuration of a group, which Admin.alter_group_config sets"
     config = TOPIC_CONFIGS.get(name)
     synonyms = [] if config is None or config.synonym is None else [config.synonym]
     return _hint(name, synonyms, BROKER_CONFIGS)

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 SASL: Final = "sasl.enabled.mechanisms"
-QUICK: Final = {"group.initial.rebalance.delay.ms": "0"}
-"""Default settings of the pytest fixtures: no initial rebalance delay."""
+QUICK: Final = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+}
+"""Default settings of the pytest fixtures: members get their partitions soon."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,21 @@ class Admin(Scoped):
         name = topic_name(topic)
         await configs.alter(self._calls, configs.TOPIC, name, checked, validate_only=validate_only)
 
+    async def describe_group_config(self, group_id: str) -> dict[str, ConfigEntry]:
+        """Describe a group's configuration, by name: of consumer and share groups."""
+        return await configs.describe(self._calls, configs.GROUP, text(group_id, "group_id"))
+
+    async def alter_group_config(
+        self, group_id: str, changes: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> None:
+        """Alter a group's configuration; None resets a value to its default.
+
+        The group need not exist yet: `{"share.auto.offset.reset": "earliest"}`.
+        """
+        checked = settings(changes, "changes")
+        name = text(group_id, "group_id")
+        await configs.alter(self._calls, configs.GROUP, name, checked, validate_only=validate_only)
+
     # Groups.
 
     async def list_groups(self) -> list[GroupListing]:

@@ -27,6 +27,7 @@ from .values import ConfigEntry
 
 TOPIC: Final = 2
 BROKER: Final = 4
+GROUP: Final = 32
 """Resource types."""
 SET: Final = 0
 DELETE: Final = 1

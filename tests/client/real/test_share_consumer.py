@@ -283,7 +283,6 @@ def test_the_example_of_the_page_runs(kafka: Broker) -> None:
     (block,) = blocks("docs/client.md", "py")
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(TIMEOUT_S)
-    configure(kafka, "packers")
     assert "localhost:9092" in block.text
     text = block.text.replace("localhost:9092", kafka.bootstrap)
     subprocess.run([python(), "-W", "error", "-c", text], check=True, timeout=TIMEOUT_S)
