@@ -284,7 +284,10 @@ class ClusterFixture(ABC):
         """Return what the leader of a partition has, None without one; called in the loop."""
 
     def wait(self, done: Callable[[], bool]) -> None:
-        """Wait until a function returns true. Raises TimeoutError."""
+        """Wait until a function returns true. Raises TimeoutError, TypeError for no function."""
+        if not callable(done):
+            kind = type(done).__name__
+            raise TypeError(f"wait: expected a function, called until it returns true, not {kind}")
         self._wait(done, lambda: f"{done.__qualname__} has not returned true")
 
     def _wait(self, done: Callable[[], bool], unmet: Callable[[], str]) -> None:

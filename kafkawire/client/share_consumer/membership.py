@@ -150,6 +150,8 @@ class Membership:
             reason = NO_SHARE_GROUPS.format(where=self._broker(event.node))
         elif response.error_message:
             reason = f"{reason}: {response.error_message}"
+        if code == ErrorCode.GROUP_ID_NOT_FOUND:
+            reason = f"{reason.rstrip('.')}: set another group.id, which no other type of group has"
         return Refused(recovery(code), GroupFailed(reason, code))
 
     def _broker(self, node: int) -> str:

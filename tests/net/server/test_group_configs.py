@@ -6,9 +6,11 @@ import subprocess
 
 import pytest
 
-from kafkawire.blocking import Admin, Producer, ShareConsumer
+from kafkawire.blocking import Admin, Consumer, Producer, ShareConsumer
 from kafkawire.broker.configs import Settings
+from kafkawire.client.consumer import GroupFailed
 from kafkawire.client.failures import BrokerError
+from kafkawire.errors import LocalProtocolError
 from kafkawire.net.server_thread import ServerThread
 from tests.command_server import python
 from tests.pages import blocks
@@ -54,3 +56,41 @@ def test_the_example_of_the_page_runs(kafka_broker: ServerThread) -> None:
 def test_a_configuration_of_a_group_is_not_one_of_brokers(name: str) -> None:
     with pytest.raises(ValueError, match=r"configuration of a group, .*alter_group_config"):
         Settings({name: "earliest"})
+
+
+@pytest.mark.kafka(topics={"orders": 1})
+def test_a_group_of_another_type_is_named_with_what_to_do(kafka_broker: ServerThread) -> None:
+    here = {"bootstrap.servers": kafka_broker.bootstrap}
+    with ShareConsumer({**here, "group.id": "shared"}) as sharing:
+        sharing.subscribe(["orders"])
+        sharing.poll(0.1)
+        for protocol in ("classic", "consumer"):
+            settings = {**here, "group.id": "shared", "group.protocol": protocol}
+            with Consumer(settings) as consumer:
+                consumer.subscribe(["orders"])
+                with pytest.raises(GroupFailed, match=r"'shared'.* of another type.* set another"):
+                    consumer.poll(SECONDS)
+    with Consumer({**here, "group.id": "own", "group.protocol": "consumer"}) as consumer:
+        consumer.subscribe(["orders"])
+        consumer.poll(0.1)
+        with ShareConsumer({**here, "group.id": "own"}) as sharing:
+            sharing.subscribe(["orders"])
+            with pytest.raises(GroupFailed, match=r"'own'.* set another group\.id"):
+                sharing.poll(SECONDS)
+
+
+def test_a_call_of_a_transaction_too_early_names_what_comes_first(
+    kafka_broker: ServerThread,
+) -> None:
+    settings = {"bootstrap.servers": kafka_broker.bootstrap, "transactional.id": "t"}
+    with Producer(settings) as producer:
+        with pytest.raises(LocalProtocolError, match="init_transactions comes first"):
+            producer.deliver("orders", b"early")
+        producer.init_transactions()
+        with pytest.raises(LocalProtocolError, match="begin comes first"):
+            producer.deliver("orders", b"early")
+
+
+def test_what_is_waited_for_is_a_function(kafka_broker: ServerThread) -> None:
+    with pytest.raises(TypeError, match=r"expected a function.* not bool"):
+        kafka_broker.wait(True)  # type: ignore[arg-type]

@@ -52,7 +52,8 @@ ADVICE: Final[Mapping[ErrorCode, str]] = {
         "upgrade the feature (kafka-features.sh upgrade --feature group.version=1), or set "
         "group.protocol=classic",
     _E.GROUP_ID_NOT_FOUND:
-        "a group of another type has this group.id: set another one, or group.protocol=classic",
+        "a group of another type has this group.id: set another one, or "
+        "group.protocol=classic if it is such a group",
     _E.UNRELEASED_INSTANCE_ID:
         "another member has this group.instance.id: close it, or wait until its session ends",
     _E.FENCED_INSTANCE_ID:

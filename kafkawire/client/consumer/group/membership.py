@@ -99,7 +99,7 @@ class Membership(GroupMember):
                 return []
             if event.request.api is ApiKey.LEAVE_GROUP:
                 return [Left()]
-            return self.handle(read_response(event, self._assignors), now)
+            return self.handle(read_response(event, self.group_id, self._assignors), now)
         return HANDLERS[type(event)][self.state](self, event, now)
 
     def on_commit_error(self, code: int, sent_as: Identity, now: float) -> Effects:

@@ -172,7 +172,13 @@ class TransactionManager:
         """Return what becomes of a call. Raises LocalProtocolError if it is illegal."""
         admission = ADMISSION[self.state][call]
         if admission is Admission.ILLEGAL:
-            raise LocalProtocolError(f"{call.value} in state {self.state.value}")
+            admitted = [
+                each.value
+                for each, admission in ADMISSION[self.state].items()
+                if admission is Admission.ALLOWED
+            ]
+            first = f": {' or '.join(admitted)} comes first" if admitted else ""
+            raise LocalProtocolError(f"{call.value} in state {self.state.value}{first}")
         return admission
 
     def withdraw(self, token: Hashable) -> None:
