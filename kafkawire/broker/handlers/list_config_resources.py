@@ -1,6 +1,6 @@
 """ListConfigResources: lists what has, or may have, a configuration (KIP-1142).
 
-v0   the first; flexible; client metrics only
+v0   the first; flexible │ client metrics only
 v1   request +resource_types; response +resource_type
 """
 

@@ -172,7 +172,8 @@ def unsecured_jwt(user: str, issued_at: float, expires_at: float) -> OAuthBearer
     return OAuthBearerToken(f"{'.'.join(parts)}.", expires_at)
 
 
-LIFETIME_S = 3.0
+LIFETIME_S = 8.0
+LONG_S = 300.0
 
 
 class Tokens:
@@ -215,7 +216,7 @@ def test_a_blocking_producer_with_a_coroutine_function(kafka: Broker, topic: Top
     name = topic()
 
     async def provider() -> OAuthBearerToken:
-        return Tokens()()
+        return unsecured_jwt(USER, time.time(), time.time() + LONG_S)
 
     with blocking.Producer(with_tokens(kafka, provider)) as producer:
         assert producer.deliver(name, b"v").offset == 0

@@ -27,22 +27,47 @@ CONSUMER = {"group.protocol": "consumer"}
 EAGER = {"partition.assignment.strategy": "range"}
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 
+REJOINING = (
+    confluent_kafka.KafkaError.ILLEGAL_GENERATION,
+    confluent_kafka.KafkaError.REBALANCE_IN_PROGRESS,
+)
+"""The errors of a commit after which a member joins again."""
+
 
 @dataclass
 class Reader:
-    """A consumer, and how often it has read each record, by partition and offset."""
+    """A consumer, and how often it has read and committed each record, by partition and offset.
+
+    uncommitted: what it has read since. refused: whether the last commit was: the coordinator has
+    begun another generation, which the member does not know yet. If it begins at its committed
+    offsets then, it reads them again.
+    """
 
     consumer: confluent_kafka.Consumer
     read: Counter[tuple[int, int]] = field(default_factory=Counter)
+    uncommitted: set[tuple[int, int]] = field(default_factory=set)
+    refused: bool = False
 
     def poll(self) -> None:
         """Read what is there, and commit it."""
-        records = self.consumer.consume(10, 0.02)
-        for record in records:
+        for record in self.consumer.consume(10, 0.02):
             assert record.error() is None
-            self.read[record.partition() or 0, record.offset() or 0] += 1
-        if records:
+            key = record.partition() or 0, record.offset() or 0
+            assert self.refused or key not in self.uncommitted
+            self.uncommitted.add(key)
+        if not self.uncommitted:
+            return
+        try:
             self.consumer.commit(asynchronous=False)
+        except confluent_kafka.KafkaException as error:
+            if error.args[0].code() not in REJOINING:
+                raise
+            self.refused = True
+            return
+        assigned = self.assigned  # what was revoked is read by its next owner
+        self.read.update(key for key in self.uncommitted if key[0] in assigned or not self.refused)
+        self.uncommitted.clear()
+        self.refused = False
 
     @property
     def assigned(self) -> set[int]:
