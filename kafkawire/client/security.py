@@ -1,6 +1,6 @@
 """Reads what secures a client's connections from checked configuration.
 
-Law: a key that the protocol or the SASL mechanism does not use is an error, not ignored.
+A key that the protocol or the SASL mechanism does not use is an error, not ignored.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls the token provider of SASL OAUTHBEARER for the connections of a client.
 
-Law: each request ends in TokenReceived or TokenFailed, unless its connection closes first; a
+Each request ends in TokenReceived or TokenFailed, unless its connection closes first; a
 provider that is a plain function runs in a thread, so that the loop does not wait for it.
 
     RequestToken ─▶ provider() ─▶ OAuthBearerToken ─▶ TokenReceived

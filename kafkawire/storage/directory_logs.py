@@ -160,11 +160,8 @@ class DirectoryLogs:
                 continue
             self._unchecked.add(key)
             log.update_high_watermark(checkpoints.high_watermarks.get(key, log.log_start_offset))
-            recovered.append(
-                Recovered(
-                    key, self.name, checkpoints.clean, log.log_end_offset, log.truncated_bytes
-                )
-            )
+            end, cut = log.log_end_offset, log.truncated_bytes
+            recovered.append(Recovered(key, self.name, checkpoints.clean, end, cut))
         self.checkpoints.write_recovery_points()
         return recovered
 

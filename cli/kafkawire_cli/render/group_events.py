@@ -68,7 +68,7 @@ EVENT_TEXTS: Final = {
     EventType.LEFT: "leaves",
     EventType.REMOVED: "is removed",
     EventType.ASSIGNED: "is assigned",
-    EventType.REVOKED: "is told to release",
+    EventType.REVOKED: "has to release",
     EventType.RELEASED: "releases",
     EventType.FAILED: "gets an error",
 }

@@ -88,7 +88,7 @@ COLUMNS: Final[Columns] = (
         INT64,
         "For `rebalance_ended`: nanoseconds since the request that caused the rebalance was sent, "
         "or since a member noticed the rebalance if that request is not in the capture; for "
-        "`released`, since the member was told to.",
+        "`released`, since the member had to release them.",
     ),
     Column(
         "partitions",

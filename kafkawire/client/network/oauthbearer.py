@@ -1,6 +1,6 @@
 r"""SASL OAUTHBEARER: a bearer token, which a provider returns (RFC 7628, KIP-255).
 
-Law: the token appears in no repr and no error; every text of the server is escaped.
+The token appears in no repr and no error; every text of the server is escaped.
 
     n,,\x01auth=Bearer TOKEN\x01NAME=VALUE\x01\x01 ─▶ empty, or JSON with the reason ─▶ \x01
 """

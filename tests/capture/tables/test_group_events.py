@@ -559,7 +559,7 @@ def test_a_real_kip_848_group() -> None:
     assert released["partitions"] == revoked["partitions"]
     assert released["duration_ns"] == released["time_ns"] - revoked["time_ns"]
     assert found[-4]["reason"] == (
-        "c848-A was told to release 1 partition of these 3.015 s earlier, and had after 0.000 s"
+        "c848-A had to release 1 partition of these, as of 3.015 s earlier, and did after 0.000 s"
     )
 
 
@@ -595,7 +595,7 @@ def test_partitions_are_handed_over_only_once_they_are_released(tmp_path: Path) 
     ] == [("revoked", "a", [1, 2]), ("released", "a", [2]), ("released", "a", [1])]
     waits = [row["reason"] for row in found if row["reason"]]
     assert len(waits) == 2, "b waited for a twice"
-    assert all(text.startswith("tester was told to release 1 partition") for text in waits)
+    assert all(text.startswith("tester had to release 1 partition") for text in waits)
     seconds = [row["duration_ns"] // 10**9 for row in found if row["event"] == "released"]
     assert seconds == [1, 4]
 

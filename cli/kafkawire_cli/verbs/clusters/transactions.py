@@ -119,13 +119,13 @@ def transactions(  # noqa: PLR0913 - options of the verb
         raise typer.BadParameter("only allowed with --hanging", param_hint="--older-than")
     confirmation.check(ABORT if abort_hanging else None, changing=abort_hanging)
     client = live.admin_configuration(cluster)
-    found: list[HangingTransaction] = []
+    without_end: list[HangingTransaction] = []
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
             if finds:
                 age_s = AGE_S if older_than is None else older_than
-                found.extend(await _hanging(admin, topic, age_s))
+                without_end.extend(await _hanging(admin, topic, age_s))
             elif named:
                 _print_described([await admin.describe_transaction(each) for each in named], form)
             elif topic:
@@ -140,10 +140,10 @@ def transactions(  # noqa: PLR0913 - options of the verb
 
     form = options.form
     live.run(work, client)
-    if abort_hanging and found:
-        _abort(client, found, confirmation, form)
+    if abort_hanging and without_end:
+        _abort(client, without_end, confirmation, form)
     elif finds:
-        _print_hanging(found, form)
+        _print_hanging(without_end, form)
 
 
 def _check_alone(*, named: bool, filters: bool, topic: bool, finds: bool) -> None:
@@ -161,7 +161,7 @@ async def _hanging(admin: Admin, topics: list[str] | None, age_s: int) -> list[H
 
 def _abort(
     client: live.Configuration,
-    found: list[HangingTransaction],
+    hanging: list[HangingTransaction],
     confirmation: ChangeOptions,
     form: Form,
 ) -> None:
@@ -170,12 +170,12 @@ def _abort(
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            for each in found:
+            for each in hanging:
                 if not confirmation.dry_run:
                     await admin.abort_hanging_transaction(each)
                 report.add(Change("abort", "transaction", _name(each)))
 
-    confirmation.confirm([f"transaction {_name(each)}" for each in found], "abort")
+    confirmation.confirm([f"transaction {_name(each)}" for each in hanging], "abort")
     with report.printed():
         live.run(work, client)
 
@@ -206,18 +206,18 @@ def _offset(offset: int) -> str:
     return "" if offset < 0 else f"{offset:,}"
 
 
-def _print_list(found: list[TransactionListing], form: Form) -> None:
-    rows = [(each.transactional_id, f"{each.producer_id}", each.state) for each in found]
+def _print_list(listings: list[TransactionListing], form: Form) -> None:
+    rows = [(each.transactional_id, f"{each.producer_id}", each.state) for each in listings]
     head = ("transactional id", ">producer id", "state")
     print_report(
         form,
         lambda: [Section("Transactional ids", head, rows)],
-        lambda: {"transactional_ids": [each._asdict() for each in found]},
+        lambda: {"transactional_ids": [each._asdict() for each in listings]},
         "No transactional ids found.",
     )
 
 
-def _print_described(found: list[TransactionInfo], form: Form) -> None:
+def _print_described(transactions: list[TransactionInfo], form: Form) -> None:
     head = ("transactional id", "state", "producer", ">timeout", "begin (UTC)", "partitions")
     rows = [
         (
@@ -228,11 +228,15 @@ def _print_described(found: list[TransactionInfo], form: Form) -> None:
             _time(each.start_ms),
             "  ".join(f"{name} {ranges_text(indexes)}" for name, indexes in _topics(each).items()),
         )
-        for each in found
+        for each in transactions
     ]
 
     def as_json() -> dict[str, Any]:
-        return {"transactions": [each._asdict() | {"partitions": _topics(each)} for each in found]}
+        return {
+            "transactions": [
+                each._asdict() | {"partitions": _topics(each)} for each in transactions
+            ]
+        }
 
     print_report(form, lambda: [Section("Transactions", head, rows)], as_json)
 
@@ -244,7 +248,7 @@ def _topics(info: TransactionInfo) -> dict[str, list[int]]:
     return topics
 
 
-def _print_producers(found: Producers, form: Form) -> None:
+def _print_producers(by_partition: Producers, form: Form) -> None:
     head = ("partition", "producer", ">last sequence", "last record (UTC)", ">transaction from")
     rows = [
         (
@@ -254,7 +258,7 @@ def _print_producers(found: Producers, form: Form) -> None:
             _time(each.last_timestamp),
             _offset(each.start_offset),
         )
-        for (name, index), producers in found.items()
+        for (name, index), producers in by_partition.items()
         for each in producers
     ]
 
@@ -262,7 +266,7 @@ def _print_producers(found: Producers, form: Form) -> None:
         return {
             "producers": [
                 {"topic": name, "partition": index, **each._asdict()}
-                for (name, index), producers in found.items()
+                for (name, index), producers in by_partition.items()
                 for each in producers
             ]
         }
@@ -270,7 +274,7 @@ def _print_producers(found: Producers, form: Form) -> None:
     print_report(form, lambda: [Section("Producers", head, rows)], as_json, "No producers found.")
 
 
-def _print_hanging(found: list[HangingTransaction], form: Form) -> None:
+def _print_hanging(hanging: list[HangingTransaction], form: Form) -> None:
     head = ("partition", "producer", ">from offset", "last record (UTC)")
     rows = [
         (
@@ -279,11 +283,11 @@ def _print_hanging(found: list[HangingTransaction], form: Form) -> None:
             _offset(each.start_offset),
             _time(each.last_timestamp),
         )
-        for each in found
+        for each in hanging
     ]
     print_report(
         form,
         lambda: [Section("Hanging transactions", head, rows)],
-        lambda: {"hanging": [each._asdict() for each in found]},
+        lambda: {"hanging": [each._asdict() for each in hanging]},
         "No hanging transactions found.",
     )

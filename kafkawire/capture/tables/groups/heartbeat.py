@@ -212,8 +212,8 @@ class HeartbeatGroups:
             revoked = min(each.revoked_ns for each in of_member)
             released = max(each.released_ns for each in of_member)
             texts.append(
-                f"{name} was told to release {plural(len(of_member), unit)} of these "
-                f"{_seconds(event.row.time_ns - revoked)} earlier, and had after "
+                f"{name} had to release {plural(len(of_member), unit)} of these, as of "
+                f"{_seconds(event.row.time_ns - revoked)} earlier, and did after "
                 f"{_seconds(released - revoked)}"
             )
         return "; ".join(texts) or None

@@ -1,7 +1,7 @@
 """Tracks which partitions, or tasks, the members of a group own, and hand over to each other.
 
-A member of a consumer group (KIP-848) or a Streams group (KIP-1071) is told by a response what it
-has; what is missing from it, the member releases first, and confirms that in its next request.
+A member of a consumer group (KIP-848) or a Streams group (KIP-1071) gets what it has in a
+response; what is missing there, the member releases first, and confirms that in its next request.
 Only then is another member assigned it: that one has waited.
 
     response of A without p --> revoked --> request of A without p --> released --> response of B

@@ -5,6 +5,7 @@ Max.poll.interval.ms runs while the user is not in a poll; a deadline that is du
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, TypeAlias
 
 from ..configuration import ConsumerConfig
@@ -14,7 +15,7 @@ Effects: TypeAlias = list[Any]
 """The effects of the member, whatever its protocol."""
 
 
-class PolledMember:
+class PolledMember(ABC):
     """What the members of both protocols have. polling: whether the user is in a poll."""
 
     def __init__(self, config: ConsumerConfig) -> None:
@@ -22,9 +23,9 @@ class PolledMember:
         self.polling = False
         self._deadlines: dict[type[Any], float] = {}
 
+    @abstractmethod
     def handle(self, event: Any, now: float) -> Effects:
         """Handle an event of the member."""
-        raise NotImplementedError
 
     def next_deadline(self) -> float | None:
         return min(self._deadlines.values(), default=None)

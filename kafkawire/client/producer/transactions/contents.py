@@ -12,7 +12,7 @@ from .requests import AddOffsets, AddPartitions, CommitOffsets, OffsetsCall, Ope
 class TransactionContents:
     """The contents of the present transaction.
 
-    partitions, groups: those that its coordinator has been told of, explicitly or by a Produce.
+    partitions, groups: those that its coordinator knows, by a request of their own or by a Produce.
     offsets: calls whose offsets are not yet committed, in order. started: whether the coordinator
     may know of the transaction.
     """
