@@ -24,10 +24,7 @@ LONG_FUNCTION: Final = re.compile(rf" *# over {FUNCTION_LINES} lines: \S.{{10,}}
 LARGE_FOLDERS: Final = {
     "codegen/kafkawire_codegen": "what all parts of the generator use",
     "kafkawire/broker/handlers": "a module per API key",
-    "kafkawire/net": "shells of clients and of brokers, and the fixtures",
-    "kafkawire/node": "the parts of a node, and what composes nodes",
     "kafkawire/records": "batches and records, as objects and as columns",
-    "kafkawire/reports": "a module for each kind of thing that captures are searched for",
 }
 
 

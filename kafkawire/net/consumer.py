@@ -41,7 +41,7 @@ from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.failures import ClientClosed
 from ..client.group_metadata import ConsumerGroupMetadata
 from ..errors import LocalProtocolError
-from .consumer_session import POLL_INTERVAL_S, ConsumerSession, RebalanceListener
+from .clients.consumer_session import POLL_INTERVAL_S, ConsumerSession, RebalanceListener
 
 
 class Consumer(ConsumerSession):

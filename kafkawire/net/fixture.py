@@ -22,14 +22,14 @@ from ..configs import TOPIC_CONFIGS, config_texts, topic_config_hint
 from ..display import did_you_mean, plural
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
+from .brokers.shell import Observers
 from .loop_thread import LoopThread
 from .partitions import NewTopic, PartitionState, StoredBatches
-from .shell import Observers
 
 if TYPE_CHECKING:
     from ..client.consumer import ConsumerRecord, TopicPartition
+    from .brokers.recording import Recording
     from .server_config import ServerConfig
-    from .server_recording import Recording
 
 TIMEOUT: Final = 60.0
 """Seconds that the cluster may take for anything, on a machine that is busy."""

@@ -46,10 +46,10 @@ from ..client.producer.checking import checked
 from ..client.producer.events import UserEffect
 from ..client.producer.record_failures import raised
 from ..records import Headers
-from .driver import DriverFailed
-from .loop_iteration import LoopIteration
-from .open_client import open_client
-from .transactions import TransactionCalls
+from .clients.driver import DriverFailed
+from .clients.loop_iteration import LoopIteration
+from .clients.open_client import open_client
+from .clients.transactions import TransactionCalls
 
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 UNKNOWN: Final = -1

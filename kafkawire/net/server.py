@@ -31,14 +31,14 @@ from ..node.properties import CONTROLLER, broker_listeners
 from ..primitives import Message
 from ..protocol.json_form import uuid_text
 from ..raft import Endpoint as ListenerAddress
-from .cluster_shell import ClusterShell, epoch_ms
+from .brokers.cluster_shell import ClusterShell, epoch_ms
+from .brokers.shell import Observers, random_uuid
 from .nodes.topics import ClusterTopics, until
 from .partitions import NewTopic
 from .server_config import DEFAULT, ServerConfig, client_listener
-from .shell import Observers, random_uuid
 
 if TYPE_CHECKING:
-    from .broker_connections import BrokerConnections
+    from .brokers.broker_connections import BrokerConnections
 
 STEP: Final = 0.25
 """Seconds by which the clocks of several brokers are advanced at once, so that none lags behind."""
@@ -142,7 +142,7 @@ class Server(ClusterShell):
             return LocalCluster(nodes, rng, new_uuid, options, observes_links=observes_links)
         # imported only where needed
         from ..node.zookeeper.cluster import ZooKeeperCluster
-        from .broker_connections import BrokerConnections
+        from .brokers.broker_connections import BrokerConnections
 
         machine = ZooKeeperCluster(self.endpoints, nodes, rng, new_uuid, options)
         self._broker_connections = BrokerConnections(

@@ -18,7 +18,7 @@ from .server_config import DEFAULT, ServerConfig
 if TYPE_CHECKING:
     from ..node.composition import Disks
     from ..node.local_node import LocalNode
-    from .server_recording import Recording
+    from .brokers.recording import Recording
 
 
 class ServerThread(ClusterFixture):

@@ -36,10 +36,10 @@ from ..client.share_consumer import (
 )
 from ..client.share_consumer import ShareConsumer as ShareConsumerMachine
 from ..errors import InvalidValue, LocalProtocolError
-from .driver import Driver, DriverFailed
-from .member_id import new_member_id
-from .open_client import open_client
-from .pending_calls import PendingCalls
+from .clients.driver import Driver, DriverFailed
+from .clients.member_id import new_member_id
+from .clients.open_client import open_client
+from .clients.pending_calls import PendingCalls
 from .scoped import Scoped
 from .sockets.socket import CLOSE_TIMEOUT_S
 

@@ -6,6 +6,7 @@ response is late, is its caller's affair.
     handle(event, now) -> effects     next_deadline()     advance(now)
 """
 
+from .broker.replica_log import StoredReplicaLog
 from .config import COMBINED, NodeConfig, ProcessRole
 from .effects import (
     BrokerRefused,
@@ -24,9 +25,8 @@ from .effects import (
 )
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import TRANSITIONS, BrokerState
-from .metadata_log import KafkaMetadataLog
 from .node import Node
-from .replica_log import StoredReplicaLog
+from .quorum.metadata_log import KafkaMetadataLog
 
 __all__ = [
     "COMBINED",

@@ -32,7 +32,6 @@ from ..broker.deadlines import Deadlines
 from ..client.network import transport
 from ..metadata import MetadataImage
 from .broker_connections import BrokerConnectionEffect
-from .controller_server import Randomness
 from .effects import Stopped
 from .events import ShutdownRequested
 from .front.front import Accepted, ClientEvent, NodeFront
@@ -51,6 +50,7 @@ from .local_node import (
 )
 from .node import Node
 from .operator_requests import OperatorRequest, OperatorRequests, OperatorResponse
+from .quorum.controller_server import Randomness
 
 __all__ = [
     "CONTROLLER_ID",

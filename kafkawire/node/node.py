@@ -16,14 +16,14 @@ from ..errors import InvalidMetadataRecord, LocalProtocolError
 from ..metadata import MetadataImage, TopicIdPartition
 from ..replication import Partition, ReplicaManager
 from ..storage import Disk, StorageError
+from .broker.controller_channel import Purpose
 from .config import NodeConfig
-from .controller_channel import Purpose
-from .controller_server import Randomness
 from .effects import Effect, Respond, Stopped
 from .events import Event, RequestReceived, ResponseReceived, ShutdownRequested
 from .lifecycle import BrokerState
 from .outputs import LEAVES_DEADLINES, OUTPUTS
 from .parts import Parts
+from .quorum.controller_server import Randomness
 from .requests import on_request, on_response, send_pending
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Any, Final
 from .. import controller, raft, replication
 from ..broker.handlers.forwarding import error_response
 from ..protocol import ErrorCode
-from .controller_channel import Owner, Purpose, Response
+from .broker.controller_channel import Owner, Purpose, Response
 from .effects import (
     BrokerRefused,
     BrokerStateChanged,

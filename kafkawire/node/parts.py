@@ -16,13 +16,13 @@ from ..primitives import Message
 from ..storage import Disk
 from ..storage.directory_logs import DirectoryLogs
 from ..storage.disks.log_directory import LogDirectory
-from .broker_server import BrokerServer
+from .broker.broker_server import BrokerServer
+from .broker.controller_channel import ControllerChannel, Purpose
 from .config import NodeConfig
-from .controller_channel import ControllerChannel, Purpose
-from .controller_server import ControllerServer, Randomness
 from .effects import Destination, Effect, LogRecovered, SendRequest
-from .metadata_log import PARTITION
-from .raft_manager import Output, RaftManager
+from .quorum.controller_server import ControllerServer, Randomness
+from .quorum.metadata_log import PARTITION
+from .quorum.raft_manager import Output, RaftManager
 
 
 class Parts:

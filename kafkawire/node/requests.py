@@ -20,12 +20,12 @@ from ..messages.offset_for_leader_epoch_request import OffsetForLeaderEpochReque
 from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
 from ..raft.client import REQUESTS as QUORUM_REQUESTS
-from . import log_dirs
-from .controller_channel import Owner, Pending, Purpose
-from .controller_server import SERVED
+from .broker import log_dirs
+from .broker.controller_channel import Owner, Pending, Purpose
 from .effects import Destination
 from .events import RequestReceived, ResponseReceived
 from .parts import Parts
+from .quorum.controller_server import SERVED
 
 TO_CONTROLLER: Final = frozenset(
     REGISTRY.load(info.name)

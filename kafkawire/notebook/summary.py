@@ -7,11 +7,11 @@ from typing import Any, Final
 from ..capture.multifile import Traffic
 from ..reports.apis import Apis
 from ..reports.clients import Clients
-from ..reports.group import GroupHistory
-from ..reports.groups import Groups
+from ..reports.groups.group import GroupHistory
+from ..reports.groups.histories import Groups
+from ..reports.groups.silences import Silences
 from ..reports.problems import Problems
 from ..reports.reading import Reading
-from ..reports.silences import Silences
 from ..reports.topics import Topics
 from ..reports.watermarks import Watermarks
 from .html import MAX_ROWS, table_html, tree_html

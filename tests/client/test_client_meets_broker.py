@@ -17,8 +17,8 @@ import pytest
 from kafkawire.broker import Reply
 from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.groups.offsets import offset_record
+from kafkawire.node.broker.replica_log import StoredReplicaLog
 from kafkawire.node.local_cluster import LocalCluster
-from kafkawire.node.replica_log import StoredReplicaLog
 from kafkawire.storage import MemoryDisk, UnifiedLog
 
 from ..conftest import ROOT

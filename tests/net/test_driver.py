@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.client.client import Client
 from kafkawire.client.network.transport import BytesReceived, Write
-from kafkawire.net.driver import Driver
+from kafkawire.net.clients.driver import Driver
 from kafkawire.net.producer import Producer
 from kafkawire.net.server_thread import ServerThread
 

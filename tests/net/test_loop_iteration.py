@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafkawire.net import loop_iteration
-from kafkawire.net.loop_iteration import LOOK_SECONDS, YIELD_SECONDS, LoopIteration
+from kafkawire.net.clients import loop_iteration
+from kafkawire.net.clients.loop_iteration import LOOK_SECONDS, YIELD_SECONDS, LoopIteration
 from kafkawire.net.sockets.readiness import Readiness
 
 

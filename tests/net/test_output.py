@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from kafkawire.net.output import PIECE_BYTES, SMALL_BYTES, Output
+from kafkawire.net.brokers.output import PIECE_BYTES, SMALL_BYTES, Output
 
 
 class Transport:

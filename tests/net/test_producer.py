@@ -14,7 +14,7 @@ from kafkawire.client.consumer import TopicPartition
 from kafkawire.client.producer import Delivered
 from kafkawire.client.producer import producer as producer_machine
 from kafkawire.errors import InvalidValue
-from kafkawire.net import loop_iteration
+from kafkawire.net.clients import loop_iteration
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer, RecordMetadata
 from kafkawire.net.server_thread import ServerThread

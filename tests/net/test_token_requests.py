@@ -17,8 +17,8 @@ from kafkawire.client.network.oauthbearer import OAuthBearerToken
 from kafkawire.client.network.transport import RequestToken, ShellEvent, TokenFailed, TokenReceived
 from kafkawire.client.requests import Reason
 from kafkawire.net.admin import Admin
+from kafkawire.net.clients.token_requests import TokenRequests
 from kafkawire.net.server_thread import ServerThread
-from kafkawire.net.token_requests import TokenRequests
 
 NOW = 1_000.0
 SECRET = "eyJhbGciOi"

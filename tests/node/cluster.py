@@ -8,7 +8,7 @@ from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.metadata import MetadataImage, PartitionRegistration, TopicIdPartition
 from kafkawire.node import COMBINED, Node, NodeConfig, ShutdownRequested
-from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.broker.broker_server import BrokerServer
 from kafkawire.node.invariants import values
 from kafkawire.primitives import Message
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kafkawire.node.metadata_log import KafkaMetadataLog
-from kafkawire.node.replica_log import StoredReplicaLog
+from kafkawire.node.broker.replica_log import StoredReplicaLog
+from kafkawire.node.quorum.metadata_log import KafkaMetadataLog
 from kafkawire.raft.log import StoredBatch
 from kafkawire.records import RecordBatches
 from kafkawire.storage import (

@@ -12,7 +12,7 @@ from typing import Final
 
 from kafkawire.metadata import PartitionRegistration, TopicIdPartition
 from kafkawire.node import Published, ShutdownRequested
-from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.broker.broker_server import BrokerServer
 from kafkawire.storage import MemoryDisk, SharedBytes
 
 from .clients import MOVE_VERSION, moved

@@ -13,13 +13,13 @@ from unittest.mock import patch
 
 from kafkawire import controller
 from kafkawire.node import outputs
-from kafkawire.node.assignments import AssignmentsManager
-from kafkawire.node.broker_server import BrokerServer
+from kafkawire.node.broker.assignments import AssignmentsManager
+from kafkawire.node.broker.broker_server import BrokerServer
+from kafkawire.node.broker.publisher import LogPublisher
+from kafkawire.node.broker.replica_log import StoredReplicaLog
 from kafkawire.node.lifecycle import BrokerLifecycleManager
-from kafkawire.node.metadata_log import KafkaMetadataLog
-from kafkawire.node.publisher import LogPublisher
-from kafkawire.node.raft_manager import RaftManager
-from kafkawire.node.replica_log import StoredReplicaLog
+from kafkawire.node.quorum.metadata_log import KafkaMetadataLog
+from kafkawire.node.quorum.raft_manager import RaftManager
 from kafkawire.replication import Registered, ReplicaManager
 
 Patch = Any

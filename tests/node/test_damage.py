@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire.errors import KafkaWireError
 from kafkawire.node import Node
-from kafkawire.node.metadata_log import FOLDER, QUORUM_STATE
+from kafkawire.node.quorum.metadata_log import FOLDER, QUORUM_STATE
 from kafkawire.protocol import ErrorCode
 from kafkawire.storage import CorruptFile, MemoryDisk, names
 from tests.fuzzing import replayable, seeds

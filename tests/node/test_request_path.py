@@ -19,10 +19,10 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.messages.produce_response import ProduceResponse
-from kafkawire.node.controller_channel import ControllerChannel
-from kafkawire.node.controller_server import ControllerServer
+from kafkawire.node.broker.controller_channel import ControllerChannel
 from kafkawire.node.lifecycle import BrokerLifecycleManager
-from kafkawire.node.raft_manager import RaftManager
+from kafkawire.node.quorum.controller_server import ControllerServer
+from kafkawire.node.quorum.raft_manager import RaftManager
 from kafkawire.protocol import ErrorCode
 from kafkawire.records import Batch, BatchBuilder, Compression, RecordBatches
 from kafkawire.replication import Partition

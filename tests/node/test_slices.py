@@ -11,7 +11,7 @@ from kafkawire.controller import ControllerConfig
 from kafkawire.controller import state as controller_state
 from kafkawire.metadata import loader, replay
 from kafkawire.node import Node
-from kafkawire.node.broker_server import SLICE
+from kafkawire.node.broker.broker_server import SLICE
 from kafkawire.protocol import ErrorCode
 from kafkawire.raft import Timeouts
 from kafkawire.replication.replicas import Replicas

@@ -12,7 +12,7 @@ from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse, SupportedFeatureKey
 from kafkawire.messages.remove_raft_voter_request import RemoveRaftVoterRequest
 from kafkawire.node import Event, RequestReceived, Respond
-from kafkawire.node.metadata_log import KafkaMetadataLog
+from kafkawire.node.quorum.metadata_log import KafkaMetadataLog
 from kafkawire.protocol import ErrorCode
 from kafkawire.raft import (
     Endpoint,

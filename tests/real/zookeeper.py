@@ -34,7 +34,7 @@ from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
-from kafkawire.net.server_recording import FILE_HEADER, PACKET_HEADER, Recording
+from kafkawire.net.brokers.recording import FILE_HEADER, PACKET_HEADER, Recording
 
 from .java import OPTIONS, find_java
 from .wire import HOST, Wire

@@ -21,8 +21,8 @@ from kafkawire.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.net.schema_registry import RegistryAddress, RegistryHttp
-from kafkawire.net.server_recording import Recording
 from kafkawire.records import BatchBuilder
 from kafkawire.spark import job, with_decoded_values
 from kafkawire.spark import read as read_in_spark

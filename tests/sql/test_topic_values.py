@@ -20,7 +20,7 @@ from kafkawire.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
-from kafkawire.net.server_recording import Recording
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.records import BatchBuilder
 from kafkawire.sql.topic_values import TopicTable
 from kafkawire.sql.value_types import MAX_FIELDS, ValueTypes

@@ -22,10 +22,10 @@ from ..render.request_lines import print_close, print_line, print_report
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
+    from kafkawire.net.brokers.recording import Recording
+    from kafkawire.net.brokers.shell import Observers
     from kafkawire.net.nodes.server import NodeServer, TopicName
     from kafkawire.net.nodes.start import NodeOptions, Prepared
-    from kafkawire.net.server_recording import Recording
-    from kafkawire.net.shell import Observers
     from kafkawire.node.front.front import Effect
 
 FAILED: Final = 1
@@ -37,8 +37,8 @@ def run_node(
     options: NodeOptions, faults: Sequence[Fault], recording: Recording | None, quiet: bool
 ) -> None:
     """Run a node. Exits with 1 if it fails, with 2 if it cannot start."""
+    from kafkawire.net.brokers.shell import random_uuid
     from kafkawire.net.nodes.start import prepare
-    from kafkawire.net.shell import random_uuid
     from kafkawire.storage import CorruptFile
 
     try:
@@ -51,7 +51,7 @@ def run_node(
 
 def observers(recording: Recording | None, quiet: bool) -> Observers:
     """Return what prints a line for each request unless quiet, and records."""
-    from kafkawire.net.shell import Observers
+    from kafkawire.net.brokers.shell import Observers
 
     if quiet:
         return Observers(recording=recording)

@@ -9,9 +9,9 @@ from typing import Final
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.tables.extraction.group_event import EventType
 from kafkawire.display import plural, time_text
-from kafkawire.reports.absences import Absence, AbsenceKind
-from kafkawire.reports.commits import Commits, Partition
-from kafkawire.reports.group import Entry, TimelineEvent
+from kafkawire.reports.groups.absences import Absence, AbsenceKind
+from kafkawire.reports.groups.commits import Commits, Partition
+from kafkawire.reports.groups.group import Entry, TimelineEvent
 
 from .report import duration_text, list_text, ranges_text
 

@@ -10,10 +10,10 @@ from typing import Final
 
 from kafkawire.capture.tables.extraction.group_event import Protocol
 from kafkawire.display import plural, time_text
-from kafkawire.reports.absences import Absence, AbsenceKind
-from kafkawire.reports.deliveries import COUNTED, Deliveries
-from kafkawire.reports.group import Entry, GroupHistory, Rebalance, TimelineEvent
-from kafkawire.reports.member import Member
+from kafkawire.reports.groups.absences import Absence, AbsenceKind
+from kafkawire.reports.groups.deliveries import COUNTED, Deliveries
+from kafkawire.reports.groups.group import Entry, GroupHistory, Rebalance, TimelineEvent
+from kafkawire.reports.groups.member import Member
 
 from .group_events import clock, event_text, summarised
 from .report import (

@@ -13,10 +13,10 @@ from kafkawire.capture.rows import Status
 from kafkawire.display import plural, time_text
 from kafkawire.reports.apis import Apis
 from kafkawire.reports.clients import Clients
-from kafkawire.reports.groups import Groups
+from kafkawire.reports.groups.histories import Groups
+from kafkawire.reports.groups.silences import Silences
 from kafkawire.reports.problems import Payload, Problem, Problems
 from kafkawire.reports.reading import Collector, Reading
-from kafkawire.reports.silences import Silences
 from kafkawire.reports.topics import Topic, Topics
 from kafkawire.reports.watermarks import Watermarks
 

@@ -18,8 +18,8 @@ from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFai
 from ...client.requests import Destination, Reason, Varying, error_of
 from ...messages.api_key import ApiKey
 from ...primitives import Message
-from ..driver import Driver, DriverFailed
-from ..open_client import open_client
+from ..clients.driver import Driver, DriverFailed
+from ..clients.open_client import open_client
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R")

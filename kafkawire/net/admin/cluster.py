@@ -19,7 +19,7 @@ from ...messages.describe_log_dirs_request import DescribeLogDirsRequest
 from ...messages.describe_log_dirs_response import DescribeLogDirsResponse, DescribeLogDirsResult
 from ...messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
 from ...messages.describe_quorum_response import DescribeQuorumResponse, ReplicaState
-from ..open_client import SOFTWARE
+from ..clients.open_client import SOFTWARE
 from . import topics
 from .calls import CallRunner, check
 from .values import (

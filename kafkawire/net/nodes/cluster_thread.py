@@ -10,7 +10,7 @@ from ..server_thread import ServerThread
 
 if TYPE_CHECKING:
     from ...node.composition import Disks
-    from ..server_recording import Recording
+    from ..brokers.recording import Recording
 
 SOON: Final = {
     **QUICK,

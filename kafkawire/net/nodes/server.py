@@ -35,8 +35,8 @@ from ...node.front.front import (
 )
 from ...node.front.options import DEFAULT, FrontOptions
 from ...storage import Disk
-from ..server_transport import Listener
-from ..shell import Observers, Shell, random_uuid
+from ..brokers.shell import Observers, Shell, random_uuid
+from ..brokers.transport import Listener
 from ..sockets.socket import Socket
 
 if TYPE_CHECKING:

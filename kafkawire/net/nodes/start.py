@@ -21,8 +21,8 @@ from ...protocol.json_form import uuid_text
 from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
+from ..brokers.shell import bound
 from ..server_config import DEFAULT, ServerConfig, client_listener
-from ..shell import bound
 
 if TYPE_CHECKING:
     import socket

@@ -26,10 +26,10 @@ from ...protocol import ErrorCode
 from ...replication import Append, AppendResult, Partition, ReplicaManager
 from ...replication.appending import ALL
 from ...storage.producer_entry import ProducerStateEntry
+from ..broker.replica_log import StoredReplicaLog
 from ..effects import Effect, Respond, SendRequest
 from ..events import Event, RequestReceived
 from ..node import Node
-from ..replica_log import StoredReplicaLog
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message | Fetched)

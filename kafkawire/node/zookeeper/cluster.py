@@ -20,7 +20,6 @@ from ..broker_connections import (
     BrokerConnectionOpened,
     ReceivedFromBroker,
 )
-from ..controller_server import Randomness
 from ..effects import Published, Stopped
 from ..front.front import Effect as FrontEffect
 from ..front.options import DEFAULT, FrontOptions
@@ -33,6 +32,7 @@ from ..local_cluster import (
     ShutDown,
 )
 from ..local_node import LocalNode
+from ..quorum.controller_server import Randomness
 from .changes import Changes
 from .channels import BrokerChannels
 from .context import BrokerChannelDue, ControlledShutdownDue, ZooKeeperContext

@@ -21,7 +21,7 @@ from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.protocol.frame import SIZE
 
 from ..clients import host
-from ..silences import SILENT_NS, ClientKey, Silence
+from ..groups.silences import SILENT_NS, ClientKey, Silence
 from .finding import Confidence, Finding, Occurrences, Severity, Subject
 from .rule import Rule, Scene, Subjects, Threshold, client_of
 

@@ -15,8 +15,8 @@ from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
 from kafkawire.capture.tables.extraction.group_event import GroupEvent
 
 from ..clients import Clients, host
+from ..groups.silences import Silences
 from ..reading import Collector, Reading
-from ..silences import Silences
 from ..watermarks import Watermarks
 from .finding import OTHERS, Finding, Subject
 from .produced import Produced

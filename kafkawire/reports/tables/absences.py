@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from kafkawire.capture.tables.columns import INT64, TEXT, TIME, Column, Columns, micros
 
-from ..groups import Groups
+from ..groups.histories import Groups
+from ..groups.silences import Silences
 from ..reading import Collector, Reading
-from ..silences import Silences
 from ..watermarks import Watermarks
 
 COLUMNS: Final[Columns] = (

@@ -8,10 +8,10 @@ from typing import Any, Final
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables.columns import INT32, INT64, TEXT, TIME, Column, Columns, micros
 
-from ..deliveries import COUNTED
-from ..groups import Groups
+from ..groups.deliveries import COUNTED
+from ..groups.histories import Groups
+from ..groups.silences import Silences
 from ..reading import Collector, Reading
-from ..silences import Silences
 from ..watermarks import Watermarks
 
 MOST: Final = 2**63 - 1

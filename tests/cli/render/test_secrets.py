@@ -14,7 +14,7 @@ import kafkawire
 from kafkawire.capture.exchanges.conversation import Conversation
 from kafkawire.capture.jsonl.rows import Lines
 from kafkawire.capture.rows import Row
-from kafkawire.net.server_recording import Recording
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.reference import as_json, explain, explain_frame
 from kafkawire.spark.options import Options
 from kafkawire_cli.input.inputs import Entry

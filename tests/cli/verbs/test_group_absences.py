@@ -11,10 +11,10 @@ import pytest
 from kafkawire.capture.multifile import Traffic
 from kafkawire.notebook.summary import Progress
 from kafkawire.protocol.error_code import ErrorCode
-from kafkawire.reports.absences import total_ns
-from kafkawire.reports.groups import Groups
+from kafkawire.reports.groups.absences import total_ns
+from kafkawire.reports.groups.histories import Groups
+from kafkawire.reports.groups.silences import Silences
 from kafkawire.reports.reading import Reading
-from kafkawire.reports.silences import Silences
 from kafkawire.reports.tables import read_report_tables
 from kafkawire.reports.watermarks import Watermarks
 from kafkawire_cli.render.page.groups import group_json

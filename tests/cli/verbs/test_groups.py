@@ -10,10 +10,10 @@ import pytest
 
 from kafkawire.capture.multifile import Traffic
 from kafkawire.protocol.json_form import uuid_text
-from kafkawire.reports import group as group_life
-from kafkawire.reports.groups import Groups
+from kafkawire.reports.groups import group as group_life
+from kafkawire.reports.groups.histories import Groups
+from kafkawire.reports.groups.silences import Silences
 from kafkawire.reports.reading import Reading
-from kafkawire.reports.silences import Silences
 from kafkawire.reports.watermarks import Watermarks
 from kafkawire_cli.input.captures.progress import Progress
 from tests.capture import truth

@@ -23,15 +23,15 @@ from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.reports import buckets, distributions, time_scale
-from kafkawire.reports.assignments import assignments
 from kafkawire.reports.buckets import OTHERS, Buckets, Counts
 from kafkawire.reports.clients import Clients
-from kafkawire.reports.commits import MAX_POINTS, LagSeries
 from kafkawire.reports.distributions import Distributions
 from kafkawire.reports.exchanges import Slowest
-from kafkawire.reports.groups import Groups
+from kafkawire.reports.groups.assignments import assignments
+from kafkawire.reports.groups.commits import MAX_POINTS, LagSeries
+from kafkawire.reports.groups.histories import Groups
+from kafkawire.reports.groups.silences import Silences
 from kafkawire.reports.reading import Reading
-from kafkawire.reports.silences import Silences
 from kafkawire.reports.watermarks import Watermarks
 from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.page import data as data_of_page

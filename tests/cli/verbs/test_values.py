@@ -21,9 +21,9 @@ from kafkawire.messages.produce_request import (
     ProduceRequest,
     TopicProduceData,
 )
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.server import ServerConfig
-from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
 from kafkawire_cli.live.reader import Reader, Until

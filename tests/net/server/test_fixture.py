@@ -18,9 +18,9 @@ from kafkawire.capture import decode_capture
 from kafkawire.client.failures import BrokerError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig, read_marker
-from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.storage import StorageError
 from tests.interop.implementations import Implementation

@@ -26,8 +26,8 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.messages.produce_response import ProduceResponse
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.net.server import ServerConfig
-from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
 from tests.interop.implementations import IMPLEMENTATIONS, Implementation, until

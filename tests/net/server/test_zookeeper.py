@@ -17,8 +17,8 @@ from kafkawire.messages.delete_topics_request import DeleteTopicsRequest
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.net.brokers.recording import Recording
 from kafkawire.net.server import ServerConfig
-from kafkawire.net.server_recording import Recording
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.node.zookeeper.cluster import ZooKeeperCluster
 from kafkawire_cli.verbs.clusters.serve import _config

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkawire.protocol.error_code import ErrorCode
-from kafkawire.reports.absences import AbsenceKind
-from kafkawire.reports.assignments import assignments
+from kafkawire.reports.groups.absences import AbsenceKind
+from kafkawire.reports.groups.assignments import assignments
 
 from ..group_events import ABSENCE_TEXTS, assigned_text
 from .bodies import shown_text
@@ -15,10 +15,10 @@ from .bodies import shown_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkawire.reports.absences import Absence
-    from kafkawire.reports.assignments import Assignment, Partitions
-    from kafkawire.reports.group import GroupHistory, Rebalance
-    from kafkawire.reports.member import Member
+    from kafkawire.reports.groups.absences import Absence
+    from kafkawire.reports.groups.assignments import Assignment, Partitions
+    from kafkawire.reports.groups.group import GroupHistory, Rebalance
+    from kafkawire.reports.groups.member import Member
 
 MAX_ENTRIES: Final = 300
 """Assignments, rebalances, absences and members of a group."""

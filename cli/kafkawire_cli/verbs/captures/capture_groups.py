@@ -39,8 +39,8 @@ def groups(
     """Show the consumer groups in captures."""
     bound = options.limit()
     with reading("groups", given, options) as captures:
-        from kafkawire.reports.groups import Groups
-        from kafkawire.reports.silences import Silences
+        from kafkawire.reports.groups.histories import Groups
+        from kafkawire.reports.groups.silences import Silences
         from kafkawire.reports.watermarks import Watermarks
 
         from ...render.group_timeline import overview, sections_of

@@ -21,8 +21,8 @@ from ...pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
+    from kafkawire.net.brokers.recording import Recording
     from kafkawire.net.server_config import ServerConfig
-    from kafkawire.net.server_recording import Recording
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -197,7 +197,7 @@ def _tls(pem: Path | None) -> Any:
 def _recording(path: Path | None) -> Recording | None:
     if path is None:
         return None
-    from kafkawire.net.server_recording import Recording
+    from kafkawire.net.brokers.recording import Recording
 
     try:
         return Recording(path)

@@ -16,7 +16,7 @@ from kafkawire.capture.tables.extraction.group_event import (
 )
 from kafkawire.display import plural
 
-from ...absences import ENTERING, LEAVING, AbsenceKind, Presence
+from ...groups.absences import ENTERING, LEAVING, AbsenceKind, Presence
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 

@@ -1,0 +1,1 @@
+"""What runs the machines of brokers in asyncio: listeners, connections, timers, recordings."""

@@ -1,0 +1,196 @@
+"""Runs a machine with clients in asyncio: its listeners, connections, timer and clock.
+
+The machine decides and the shell carries out, also when to read from a client and when to close its
+connection. While requests are queued the machine's deadline is in the past, so sockets are
+polled between its time slices.
+
+    socket ─▶ Received ─▶ machine ─▶ Reply ─▶ socket
+    one timer: next_deadline() ─▶ advance()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import uuid
+from abc import abstractmethod
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from ...broker import AwaitDrain, Close, Disconnected, PauseReading, Reply, Report, ResumeReading
+from ..scoped import Scoped
+from .timer import Timer
+from .transport import ClientEvent, Listener, ServerConnection
+
+if TYPE_CHECKING:
+    import random
+
+    from .recording import Recording
+
+ACCEPT_ITERATIONS: Final = 3
+"""Iterations of the event loop until an accepted client is in `connections`."""
+BACKLOG: Final = 1024
+"""Clients that may wait until they are accepted."""
+FLOW_CONTROL: Final[Mapping[type, Callable[[ServerConnection], None]]] = {
+    AwaitDrain: ServerConnection.await_drain,
+    PauseReading: ServerConnection.pause,
+    ResumeReading: ServerConnection.resume,
+}
+"""What effects of flow control do with the connection that they name."""
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Bind a socket of a listener. port 0: any. Raises OSError, whose filename is the address."""
+    try:
+        return socket.create_server((host, port), backlog=BACKLOG)
+    except OSError as error:
+        is_name = isinstance(error, socket.gaierror)
+        reason = error.strerror if is_name else os.strerror(error.errno or 0)
+        raise OSError(error.errno, reason, f"{host}:{port}") from None
+
+
+def random_uuid(rng: random.Random) -> bytes:
+    """Return a random UUID."""
+    return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
+
+
+class Machine(Protocol):
+    """What a shell needs of its machine, besides the events that it handles."""
+
+    def next_deadline(self) -> float | None: ...
+    def advance(self, now: float) -> Iterable[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Who observes the connections of clients.
+
+    on_report: called with each request and its response. on_close: called with each connection that
+    the broker closes, and the reason. recording: of the traffic.
+    """
+
+    on_report: Callable[[Report], None] | None = None
+    on_close: Callable[[Close], None] | None = None
+    recording: Recording | None = None
+
+
+class Shell(Scoped):
+    """The connections, the timer and the clock of a machine. Use it with `async with`.
+
+    connections: those of clients, by number. `start_clock` comes first, then `machine` is set.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    machine: Machine
+
+    def __init__(self, observers: Observers) -> None:
+        self.observers = observers
+        self.connections: dict[int, ServerConnection] = {}
+        self._numbers = count(1)
+        self._listening: dict[Listener, asyncio.Server] = {}
+        self._timer = Timer(self._wake)
+        self._started_at = 0.0
+        self._advanced = 0.0
+
+    # -- the machine
+
+    @abstractmethod
+    def handle(self, event: ClientEvent) -> None:
+        """Pass an event to the machine and carry out its effects."""
+
+    @abstractmethod
+    def carry_out(self, effect: Any) -> None:
+        """Carry out an effect that does not concern a connection of a client."""
+
+    def start_clock(self) -> None:
+        """Start the machine's time, on the running loop."""
+        self.loop = asyncio.get_running_loop()
+        self._started_at = self.loop.time()
+
+    def now(self) -> float:
+        """Return the machine's time in seconds since it started."""
+        return self.loop.time() - self._started_at + self._advanced
+
+    def advance(self, seconds: float) -> None:
+        """Advance the machine's clock at once; expired deadlines are handled."""
+        self._advanced += seconds
+        self._wake()
+
+    def run(self, work: Callable[[], Iterable[Any]]) -> None:
+        """Let the machine do some work, and carry out the effects."""
+        for effect in work():
+            match effect:
+                case Reply():
+                    self.connections[effect.connection].send(effect.buffers)
+                case Report():
+                    if self.observers.on_report is not None:
+                        self.observers.on_report(effect)
+                case Close():
+                    if self.observers.on_close is not None:
+                        self.observers.on_close(effect)
+                    self.connections[effect.connection].close()
+                case AwaitDrain() | PauseReading() | ResumeReading():
+                    FLOW_CONTROL[type(effect)](self.connections[effect.connection])
+                case _:
+                    self.carry_out(effect)
+        due = self.machine.next_deadline()
+        self._timer.set(None if due is None else due - self._advanced + self._started_at)
+
+    def _wake(self) -> None:
+        self.run(lambda: self.machine.advance(self.now()))
+
+    # -- connections
+
+    def opened(self, connection: ServerConnection) -> int:
+        """Register a connection and return its number."""
+        number = next(self._numbers)
+        self.connections[number] = connection
+        return number
+
+    def is_open(self, number: int) -> bool:
+        """Whether a connection is open."""
+        return number in self.connections
+
+    def lost(self, number: int) -> None:
+        """Handle the end of a connection."""
+        self.handle(Disconnected(number))
+        del self.connections[number]
+
+    async def listen(self, listener: Listener, sock: socket.socket) -> None:
+        """Accept clients of a socket that is bound."""
+        self._listening[listener] = await self.loop.create_server(
+            lambda: ServerConnection(self, listener), sock=sock
+        )
+
+    async def stop_listening(self, listeners: Iterable[Listener]) -> None:
+        """Stop listening, where it does; all clients accepted before are in `connections` then.
+
+        asyncio (to Python 3.11) leaks the sockets of clients accepted in the loop iteration in
+        which a listener is closed; so accepting is stopped first.
+        """
+        servers = [self._listening.pop(each) for each in listeners if each in self._listening]
+        for server in servers:
+            for sock in server.sockets:
+                with suppress(NotImplementedError):  # a proactor event loop
+                    self.loop.remove_reader(sock.fileno())
+        for _ in range(ACCEPT_ITERATIONS):
+            await asyncio.sleep(0)
+        for server in servers:
+            server.close()
+
+    async def abort_connections(self, listeners: Container[Listener]) -> None:
+        """Close the connections of clients of these listeners at once."""
+        while opened := [each for each in self.connections.values() if each.listener in listeners]:
+            for each in opened:
+                each.abort()
+            await asyncio.sleep(0)
+
+    async def close_connections(self) -> None:
+        """Stop listening, and close all connections of clients at once."""
+        await self.stop_listening(list(self._listening))
+        await self.abort_connections([each.listener for each in self.connections.values()])
+        self._timer.set(None)

@@ -1,0 +1,1 @@
+"""What the asyncio clients have in common: drivers, sessions, calls that wait, credentials."""

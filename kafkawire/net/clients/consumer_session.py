@@ -1,0 +1,235 @@
+"""The state behind a consumer's calls: machine, buffered records, futures, listener calls.
+
+Buffered records belong to the machine until they are returned: they go back before any other
+event. Each pending call gets its result, or ClientClosed.
+
+    a call --> event --> machine --> effect --> records | error | future | listener
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from operator import length_hint
+from typing import Final, Protocol, assert_never
+
+from ...client.arguments import seconds
+from ...client.cluster import ClusterView
+from ...client.config import Setting
+from ...client.consumer import Consumer as ConsumerMachine
+from ...client.consumer import (
+    ConsumerRecord,
+    TopicPartition,
+    consumer_config,
+    events,
+    read_consumer_config,
+)
+from ...client.failures import AlreadyStarted, ClientClosed
+from ..scoped import Scoped
+from ..sockets.memory import keep_freed
+from ..sockets.socket import CLOSE_TIMEOUT_S
+from .driver import Driver, DriverFailed
+from .open_client import open_client
+from .pending_calls import PendingCalls
+
+LOG: Final = logging.getLogger("kafkawire.consumer")
+NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
+COPIES: Final = 4
+"""Fetched records in memory: as received, as a frame, as the field of a response, as values."""
+POLL_INTERVAL_S: Final = 1.0
+"""How long buffered records are returned before the next poll of the machine."""
+
+
+class RebalanceListener(Protocol):
+    """Receives changes of the consumer's assignment; its methods may be coroutines.
+
+    Called during a poll, `unsubscribe` or `close`. An exception of a method is raised by that
+    call.
+    """
+
+    def on_partitions_revoked(
+        self, partitions: Collection[TopicPartition]
+    ) -> Awaitable[None] | None:
+        """They are still assigned to this consumer, until this returns."""
+        ...
+
+    def on_partitions_assigned(
+        self, partitions: Collection[TopicPartition]
+    ) -> Awaitable[None] | None:
+        """They are newly assigned; none of their records was returned yet."""
+        ...
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> Awaitable[None] | None:
+        """They are already assigned to other members: their offsets cannot be committed."""
+        ...
+
+
+class ConsumerSession(Scoped):
+    """A consumer's lifecycle and its events with the machine; `Consumer` has the calls."""
+
+    def __init__(self, config: Mapping[str, Setting]) -> None:
+        self._values = read_consumer_config(config)
+        self._config = consumer_config(self._values)
+        self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
+        self._machine: ConsumerMachine | None = None
+        self._calls = PendingCalls()
+        self._unread: Iterator[ConsumerRecord] = iter(())
+        self._poll_due_at = 0.0
+        self._clock: Callable[[], float] = float  # the loop's once started
+        self._error: Exception | None = None
+        self._polling = False
+        self._max_records: int | None = None
+        self._closed = False
+        self._listener: RebalanceListener | None = None
+        self._listener_call: events.CallListener | None = None
+        self._listener_task: asyncio.Task[None] | None = None
+
+    # -- lifecycle
+
+    async def start(self) -> None:
+        """Start to connect; `async with` calls it."""
+        if self._driver is not None:
+            raise AlreadyStarted("the consumer")
+        keep_freed(COPIES * self._config.max_partition_fetch_bytes)
+        self._driver = open_client(self._values, self._owners, self._on_effect)
+        self._clock = self._driver.now
+
+    async def close(self, timeout_s: float = 30.0) -> None:
+        """Commit offsets if enable.auto.commit is on, leave the group, and close.
+
+        timeout_s: how long that may take. On return nothing is open, even if cancelled.
+        """
+        driver = self._driver
+        if driver is None:
+            return
+        try:
+            if not self._closed:
+                self._return_records()
+                driver.handle(events.Close(timeout_s))
+                await self._wait_until(lambda: self._closed)
+        finally:
+            self._closed = True
+            self._calls.fail(ClientClosed("the consumer"))
+            await driver.close(min(timeout_s, CLOSE_TIMEOUT_S))
+
+    # -- events and effects
+
+    def _owners(self, view: ClusterView) -> Mapping[str, ConsumerMachine]:
+        self._machine = ConsumerMachine(
+            self._config,
+            view,
+            rng=random.random,
+            clock_ms=lambda: time.time_ns() // NANOSECONDS_PER_MILLISECOND,
+        )
+        return {"consumer": self._machine}
+
+    def _running(self) -> tuple[Driver[events.UserEvent, events.UserEffect], ConsumerMachine]:
+        if self._driver is None or self._machine is None or self._closed:
+            raise ClientClosed("the consumer")
+        return self._driver, self._machine
+
+    def _send_event(self, event: events.UserEvent) -> None:
+        """Pass the machine an event of the user; buffered records go back first."""
+        driver, _ = self._running()
+        interrupted = self._return_records() and self._polling
+        try:
+            driver.handle(event)
+        finally:
+            if interrupted:  # another task's poll was about to return them
+                driver.handle(events.Poll(self._max_records))
+
+    def _return_records(self) -> bool:
+        """Return buffered records to the machine, so that positions are the user's."""
+        left = list(self._unread)
+        if left:
+            self._running()[0].handle(events.ReturnRecords(left))
+        return bool(left)
+
+    def _poll_finished(self) -> bool:
+        return length_hint(self._unread) > 0 or self._error is not None or self._closed
+
+    async def _wait_until(self, finished: Callable[[], bool]) -> None:
+        """Wait, and call the listener when requested."""
+        while True:
+            if self._listener_task is not None:
+                task = self._listener_task
+                try:
+                    await asyncio.shield(task)
+                finally:
+                    # otherwise this task is cancelled while others wait, or another call began
+                    if task.done() and self._listener_task is task:
+                        self._listener_task = None
+            elif self._listener_call is not None:
+                self._listener_task = asyncio.ensure_future(
+                    self._call_listener(self._listener_call)
+                )
+                self._listener_call = None
+            elif finished():
+                return
+            else:
+                self._calls.changed.clear()
+                await self._calls.changed.wait()
+
+    async def _call_listener(self, call: events.CallListener) -> None:
+        """Call the listener; the rebalance continues even if the caller is cancelled."""
+        try:
+            if self._listener is not None:
+                callback = getattr(self._listener, f"on_partitions_{call.change.name.lower()}")
+                result = callback(call.partitions)
+                if inspect.isawaitable(result):
+                    await result
+        finally:
+            if self._driver is not None:
+                self._driver.handle(events.ListenerDone(call.serial))
+
+    async def _request(self, key: object, event: events.UserEvent) -> object:
+        future = self._calls.expect(key)
+        try:
+            self._send_event(event)
+            return await future
+        finally:
+            self._calls.forget(key)
+
+    def _time(self, timeout_s: float | None) -> float:
+        if timeout_s is None:
+            return self._config.default_api_timeout_s
+        return seconds(timeout_s)
+
+    def _on_effect(self, effect: events.UserEffect | DriverFailed) -> None:
+        """Handle the machine's effects for its user."""
+        match effect:
+            case events.Deliver(records=records):
+                self._unread = iter(records)
+            case events.Raise(error=error):
+                self._error = error
+            case events.CallListener():
+                self._listener_call = effect
+            case events.DiscardRecords(partitions=partitions):
+                removed = frozenset(partitions)
+                left = [each for each in self._unread if each[:2] not in removed]
+                self._unread = iter(left)
+            case events.Warn(error=error):
+                LOG.warning("%s", error)
+            case events.Closed():
+                self._closed = True
+                self._calls.fail(ClientClosed("the consumer"))
+            case events.Done(key=key, error=error) if error is not None:
+                self._calls.resolve(key, error)
+            case (
+                events.Done(key=key)
+                | events.CommittedFound(key=key)
+                | events.OffsetsFound(key=key)
+                | events.PositionFound(key=key)
+            ):
+                self._calls.resolve(key, effect)
+            case DriverFailed(error=failure):
+                self._error = failure
+                self._closed = True
+                self._calls.fail(failure)
+            case _:
+                assert_never(effect)
+        self._calls.changed.set()

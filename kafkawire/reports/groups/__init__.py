@@ -1,0 +1,1 @@
+"""The histories of groups: members, assignments, rebalances, commits, absences, deliveries."""
