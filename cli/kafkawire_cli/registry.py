@@ -137,6 +137,12 @@ VERBS: Final = {
         "Show a live cluster: brokers, quorum, unhealthy partitions.",
         Task.CLUSTERS,
     ),
+    "conformance": Verb(
+        "clusters.conformance",
+        "conformance",
+        "Check whether a broker behaves as Apache Kafka.",
+        Task.CLUSTERS,
+    ),
     "schema": Verb(
         "messages.schema", "app", "Lint, show, compare and merge message schemas.", Task.MESSAGES
     ),

@@ -1,0 +1,131 @@
+"""Renders the results of conformance checks as sections or JSON, by API, version and behaviour."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from kafkawire.conformance.behaviour import Behaviour
+from kafkawire.conformance.connection import Exchange
+from kafkawire.conformance.run import Outcome, Result
+from kafkawire.display import plural
+
+from .report import Section
+
+SHOWN: Final = 1_000
+"""Characters of a request or response that the text shows; JSON has all."""
+
+
+class Row(NamedTuple):
+    """The results of one behaviour in all versions."""
+
+    behaviour: Behaviour
+    results: Sequence[Result]
+
+    def versions(self, outcome: Outcome) -> list[int]:
+        return [
+            each.version
+            for each in self.results
+            if each.outcome is outcome and each.version is not None
+        ]
+
+
+def rows_of(results: Iterable[Result]) -> list[Row]:
+    """Group results, which are in the order of the behaviours, by behaviour."""
+    return [Row(key, list(rows)) for key, rows in groupby(results, lambda one: one.behaviour)]
+
+
+def failures(results: Iterable[Result]) -> list[Result]:
+    """Return the checks that failed."""
+    return [each for each in results if each.outcome is Outcome.FAILED]
+
+
+def counts(results: Iterable[Result]) -> str:
+    """Describe how many checks passed, failed, or were not possible."""
+    count = Counter(each.outcome for each in results)
+    checks = plural(count[Outcome.PASSED] + count[Outcome.FAILED], "check")
+    return (
+        f"{checks}: {count[Outcome.PASSED]:,} passed, {count[Outcome.FAILED]:,} failed; "
+        f"{plural(count[Outcome.NOT_OFFERED], 'behaviour')} not offered"
+    )
+
+
+def sections(results: Sequence[Result]) -> Iterator[Section]:
+    """Render results as text: failures first."""
+    yield Section("Conformance", lines=[counts(results)])
+    for each in failures(results):
+        name = f"{each.behaviour.api.name} {each.version}: {each.behaviour.name}"
+        yield Section(f"Failed: {name}", lines=list(_failure(each)))
+    rows = [_row(each) for each in rows_of(results)]
+    head = ("feature", "API", "behaviour", "passed", "failed", "not offered")
+    yield Section("Behaviours", head, rows, optional=("feature",))
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    behaviour = row.behaviour
+    why = next((each.detail for each in row.results if each.outcome is Outcome.NOT_OFFERED), "")
+    passed, failed = (ranges(row.versions(outcome)) for outcome in (Outcome.PASSED, Outcome.FAILED))
+    return (behaviour.feature.value, behaviour.api.name, behaviour.name, passed, failed, why)
+
+
+def _failure(result: Result) -> Iterator[str]:
+    yield result.detail
+    if result.capture is not None:
+        yield f"packets: {result.capture}"
+    if result.exchanges:
+        last = result.exchanges[-1]
+        yield f"request  {last.api.name} {last.version} {_short(last.request_json())}"
+        yield f"response {_short(last.response_json())}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text):,} characters)"
+
+
+def ranges(versions: Sequence[int]) -> str:
+    """Write versions as ranges: `0-3, 5`."""
+    runs: list[list[int]] = []
+    for each in versions:
+        if runs and runs[-1][-1] == each - 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def as_json(results: Sequence[Result]) -> dict[str, Any]:
+    """Render results as JSON: one object for each check."""
+    count = Counter(each.outcome.value for each in results)
+    return {
+        "counts": {each.value: count[each.value] for each in Outcome},
+        "checks": [_check(each) for each in results],
+    }
+
+
+def _check(result: Result) -> dict[str, Any]:
+    behaviour = result.behaviour
+    return {
+        "feature": behaviour.feature.value,
+        "api": behaviour.api.name,
+        "version": result.version,
+        "behaviour": behaviour.name,
+        "outcome": result.outcome.value,
+        "detail": result.detail,
+        "capture": None if result.capture is None else str(result.capture),
+        "not_deleted": list(result.left),
+        "exchanges": [_exchange(each) for each in result.exchanges],
+    }
+
+
+def _exchange(exchange: Exchange) -> dict[str, Any]:
+    return {
+        "api": exchange.api.name,
+        "version": exchange.version,
+        "request": exchange.request_json(),
+        "response": exchange.response_json(),
+        "response_hex": None if exchange.data is None else exchange.data.hex(),
+    }
