@@ -22,6 +22,11 @@ _INVISIBLE: Final = re.compile(
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 """First characters of a formula in spreadsheets (OWASP, "CSV Injection")."""
 
+MISSPELT: Final = 0.85
+"""The similarity of a word and one with a letter wrong (`difflib`: 2 x common letters / all)."""
+LEAST_BEGINNING: Final = 4
+"""Characters of the shortest beginning of a name that suggests it."""
+
 
 def printable(text: str) -> str:
     r"""Escape text for one line, as in Python strings: `\x1b`, `\n`, `\u202e`."""
@@ -40,9 +45,23 @@ def printable_lines(text: str) -> str:
 
 def did_you_mean(text: str, names: Iterable[str]) -> str:
     """Return `; did you mean X?` with the name most similar to `text`; "" if none is similar."""
+    close = most_similar(text, names)
+    return "" if close is None else f"; did you mean {close!r}?"
+
+
+def most_similar(text: str, names: Iterable[str]) -> str | None:
+    """Return the name most similar to `text`, in any case; None if none is similar.
+
+    A misspelt beginning of a name is that name, unless a whole name is as similar.
+    """
+    plain = text.lower()
     by_lower = {name.lower(): name for name in names}
-    close = get_close_matches(text.lower(), by_lower, 1)
-    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
+    beginnings = {name[: len(plain)]: name for name in sorted(by_lower, key=len, reverse=True)}
+    close = get_close_matches(plain, by_lower, 1, MISSPELT)
+    if not close and len(plain) >= LEAST_BEGINNING:
+        close = [beginnings[each] for each in get_close_matches(plain, beginnings, 1, MISSPELT)]
+    close = close or get_close_matches(plain, by_lower, 1)
+    return by_lower[close[0]] if close else None
 
 
 def csv_text(text: str) -> str:

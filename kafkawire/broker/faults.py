@@ -16,7 +16,7 @@ from ..display import did_you_mean
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol import ErrorCode
-from .apis import APIS, Listener
+from .apis import APIS, Listener, SupportedApis
 from .request import Request
 
 
@@ -130,6 +130,12 @@ class Fault:
             value = getattr(self, name)
             if value is not None and not RANGES[name](value):
                 raise ValueError(f"{name}={value!r}: {EXPECTED[name]}")
+
+    def check_served(self, apis: SupportedApis) -> None:
+        """Raise ValueError if brokers do not serve the API of this fault in their release."""
+        if isinstance(self.match, ApiKey) and self.match not in apis.served:
+            name = _name(self.match)
+            raise ValueError(f"match={name!r}: brokers of release {apis.release} do not serve it")
 
     @property
     def hit(self) -> int:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, Protocol
 
+from ..display import most_similar
 from ..primitives import Limits
 from .failures import ConfigurationError
 from .network.backoff import Backoff
@@ -194,18 +194,22 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
 """Keys of every client."""
 
 
-def read_config(keys: Mapping[str, Key], given: Mapping[str, Setting]) -> dict[str, object]:
+def read_config(
+    keys: Mapping[str, Key], given: Mapping[str, Setting], hints: Mapping[str, str] = {}
+) -> dict[str, object]:
     """Check a configuration against its keys; every key gets its value or its default.
 
-    Raises ConfigurationError for the first key that is unknown, invalid or missing.
+    hints: what the error says of keys that are set elsewhere. Raises ConfigurationError for the
+    first key that is unknown, invalid or missing.
     """
     values = {name: key.default for name, key in keys.items()}
     for name, value in given.items():
         key = keys.get(name)
         if key is None:
-            near = get_close_matches(name.replace("_", "."), keys, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ConfigurationError(name, f"unknown key{hint}")
+            near = most_similar(name.replace("_", "."), keys)
+            hint = "" if near is None else f"did you mean {near}?"
+            hint = hints.get(name.replace("_", "."), hint)
+            raise ConfigurationError(name, "; ".join(filter(None, ("unknown key", hint))))
         try:
             values[name] = key.read(value)
         except ValueError as error:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from ..broker import Action, Close, Fault, Report, Request
+from ..broker.apis import client_apis
 from ..broker.faults import UNSET, api_key, error_code
 from ..broker.topics import OFFSETS_TOPIC
 from ..configs import TOPIC_CONFIGS, config_texts, topic_config_hint
@@ -317,11 +318,12 @@ class ClusterFixture(ABC):
 
         match: what a function raises, `hit` raises, or else the end of the cluster. error, delay,
         keep, at, carried_out: of one action each. Raises ValueError for a fault that no request can
-        meet, and for what has no effect.
+        meet, such as one with an API that the release does not have, and for what has no effect.
         """
         code = UNSET if error is None else error_code(error)
         seconds = UNSET if delay is None else delay
         fault = Fault(match, nth, probability, action, code, seconds, keep, at, carried_out)
+        fault.check_served(client_apis(self.config.release, self.config.zookeeper))
         self._faults.append(fault)
         self._thread.call(lambda: self._add_fault(fault))
         return fault

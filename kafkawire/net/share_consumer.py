@@ -25,6 +25,7 @@ from ..client.consumer import TopicPartition
 from ..client.consumer import events as calls
 from ..client.failures import AlreadyStarted, ClientClosed
 from ..client.share_consumer import (
+    KEYS_OF_GROUPS,
     SHARE_CONSUMER_KEYS,
     AcknowledgeFailed,
     AcknowledgementMode,
@@ -64,7 +65,7 @@ class ShareConsumer(Scoped):
     """
 
     def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._values = read_config(SHARE_CONSUMER_KEYS, config)
+        self._values = read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS)
         self._config = share_consumer_config(self._values)
         self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
         self._machine: ShareConsumerMachine | None = None

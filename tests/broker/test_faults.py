@@ -211,6 +211,8 @@ def test_a_function_that_fails_matches_nothing_and_its_first_error_is_raised() -
         ({"match": 3.5}, "function"),
         ({"action": "disconect"}, "disconnect"),
         ({"error": "NOT_LEADER_FOR_PARTITION"}, "'NOT_LEADER_OR_FOLLOWER'"),
+        ({"error": "NOT_LEADR"}, "'NOT_LEADER_OR_FOLLOWER'"),
+        ({"error": "NOT_CONTROLER"}, "'NOT_CONTROLLER'"),
         ({"error": 9999}, "number of an error"),
         ({"error": "NONE"}, "success"),
         ({"error": 0}, "success"),

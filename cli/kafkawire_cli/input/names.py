@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import typer
+
+from kafkawire.display import most_similar
 
 from .inputs import MissingOption
 
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 def suggestion(text: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` with the name most similar to `text`; "" if none is similar."""
-    by_lower = {name.lower(): name for name in known}
+    names = list(known)
     plain = text.lower().strip("*?[]")
-    close = get_close_matches(plain, by_lower, 1)
-    if not close and len(plain) > 3:  # part of a name, as in globs
-        close = [name for name in by_lower if plain in name][:1]
-    return f"; did you mean {by_lower[close[0]]}?" if close else ""
+    close = most_similar(plain, names)
+    if close is None and len(plain) > 3:  # part of a name, as in globs
+        close = next((name for name in names if plain in name.lower()), None)
+    return "" if close is None else f"; did you mean {close}?"
 
 
 def api_names(registry: Messages | None = None) -> list[str]:

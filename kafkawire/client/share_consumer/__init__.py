@@ -10,6 +10,7 @@ from .acknowledgements import (
     SharePartition,
 )
 from .configuration import (
+    KEYS_OF_GROUPS,
     SHARE_CONSUMER_KEYS,
     AcknowledgementMode,
     AcquireMode,
@@ -25,6 +26,7 @@ __all__ = [
     "AcknowledgementMode",
     "AcknowledgementRange",
     "AcquireMode",
+    "KEYS_OF_GROUPS",
     "SHARE_CONSUMER_KEYS",
     "ShareConsumer",
     "ShareConsumerConfig",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final
 
+from ...configs import GROUP_CONFIGS
 from ..config import CLIENT_KEYS, Key, Values, one_of, optional_text, seconds, text, whole
 from ..consumer.configuration import CONSUMER_KEYS
 
@@ -78,6 +79,16 @@ SHARE_CONSUMER_KEYS: Final[Mapping[str, Key]] = {
     **{name: CONSUMER_KEYS[name] for name in SHARED_KEYS},
 }
 """The settings of a share consumer."""
+
+KEYS_OF_GROUPS: Final[Mapping[str, str]] = {
+    spelling: f"share groups have {key}, a configuration of the group, which "
+    "Admin.alter_group_config sets"
+    for key in sorted(GROUP_CONFIGS)
+    if key.startswith("share.")
+    for spelling in (key, key.removeprefix("share."))
+    if spelling not in SHARE_CONSUMER_KEYS
+}
+"""What the error says of keys that are configurations of the group, with or without prefix."""
 
 
 def share_consumer_config(values: Values) -> ShareConsumerConfig:

@@ -239,3 +239,9 @@ def test_what_is_no_rule_is_a_usage_error(rule: str, reason: str) -> None:
     done = run("serve", "--fault", rule)
     assert done.exit_code == 2
     assert reason in " ".join(done.stderr.split())
+
+
+def test_a_rule_for_an_api_that_the_release_lacks_is_a_usage_error() -> None:
+    done = run("serve", "--release", "3.9", "--fault", "ShareFetch error=INVALID_REQUEST")
+    assert done.exit_code == 2
+    assert "brokers of release 3.9 do not serve it" in " ".join(done.stderr.split())

@@ -17,6 +17,7 @@ from kafkawire.client.share_consumer import (
     ShareConsumerConfig,
     share_consumer_config,
 )
+from kafkawire.net.share_consumer import ShareConsumer
 from kafkawire.protocol.error_code import ErrorCode
 
 REQUIRED = {"bootstrap.servers": "localhost:9092", "group.id": "g"}
@@ -57,6 +58,19 @@ def test_invalid_values_are_named(key: str, value: Setting, reason: str) -> None
     with pytest.raises(ConfigurationError, match=reason) as caught:
         read_config(SHARE_CONSUMER_KEYS, REQUIRED | {key: value})
     assert caught.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("key", "of_group"),
+    [
+        ("auto.offset.reset", "share.auto.offset.reset"),
+        ("isolation_level", "share.isolation.level"),
+        ("share.auto.offset.reset", "share.auto.offset.reset"),
+    ],
+)
+def test_configurations_of_the_group_are_named(key: str, of_group: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{of_group}, a configuration of the group"):
+        ShareConsumer({**REQUIRED, key: "earliest"})
 
 
 def test_a_group_is_required() -> None:

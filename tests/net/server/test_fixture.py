@@ -165,6 +165,15 @@ def test_a_fault_of_fetches_does_not_meet_followers(cluster: ServerThread) -> No
     assert "a fault: disconnect" in [each.reason for each in cluster.closed]
 
 
+def test_a_fault_of_an_api_that_the_release_lacks_is_refused(
+    kind: Callable[..., ServerThread],
+) -> None:
+    with kind(ServerConfig(release="3.9")) as older:
+        with pytest.raises(ValueError, match=r"'ShareFetch': brokers of release 3\.9"):
+            older.fault("ShareFetch")
+        assert older.fault("ConsumerGroupHeartbeat").seen == 0
+
+
 def test_what_the_fixture_does_itself_is_no_request_of_a_client(cluster: ServerThread) -> None:
     fault = cluster.fault()
     cluster.create_topic("t")

@@ -98,11 +98,11 @@ def serve(  # noqa: PLR0913 - options of the verb
 
     Prints a line per request. Exit codes: 1 node failed, 2 usage error.
     """
-    faults = [_fault(each) for each in fault or []]
     is_node = any(each not in (None, []) for each in node)
     if is_node:
         _refuse_of_node(brokers)
     config = _config(brokers, topic or [], release, host, port, setting or [], user or [], tls)
+    faults = [_fault(each, config) for each in fault or []]
     if is_node:
         run_node(node_options(node, config), faults, _recording(record), quiet)
         return
@@ -205,11 +205,14 @@ def _recording(path: Path | None) -> Recording | None:
         raise typer.BadParameter(f"{path}: {error.strerror}", param_hint="--record") from None
 
 
-def _fault(text: str) -> Fault:
+def _fault(text: str, config: ServerConfig) -> Fault:
+    from kafkawire.broker.apis import client_apis
     from kafkawire.broker.faults import Fault
 
     try:
-        return Fault.parse(text)
+        fault = Fault.parse(text)
+        fault.check_served(client_apis(config.release, config.zookeeper))
+        return fault
     except ValueError as error:
         raise typer.BadParameter(f"{text!r}: {error}", param_hint="--fault") from None
 
