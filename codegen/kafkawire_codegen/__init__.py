@@ -11,13 +11,13 @@ hooks. Used at build time; imports nothing of kafkawire. In a build hook of your
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .files import Sources
     from .targets import GeneratedFiles
 
 __all__ = ["GeneratedPackage", "generate", "generate_templates", "is_package_name", "schemas_dir"]
@@ -27,16 +27,26 @@ __all__ = ["GeneratedPackage", "generate", "generate_templates", "is_package_nam
 class GeneratedPackage:
     """The result of `generate`.
 
-    modules: the module of each message by name; changed: the number of changed files.
+    modules: the module of each message by name. changed_files: the names of changed files, sorted.
     """
 
     out: Path
     modules: dict[str, str]
-    changed: int
+    changed_files: tuple[str, ...]
+
+    @property
+    def changed(self) -> int:
+        """The number of changed files."""
+        return len(self.changed_files)
 
 
 def generate(
-    schemas: Path | Sequence[Path], out: Path, package: str, *, runtime: str = "kafkawire"
+    schemas: Sources,
+    out: Path | str,
+    package: str,
+    *,
+    runtime: str = "kafkawire",
+    check: bool = False,
 ) -> GeneratedPackage:
     """Generate a package of codecs from every schema (`*.json`) of a directory or an archive.
 
@@ -46,6 +56,7 @@ def generate(
     deleted, other files are never touched.
     package: its import name, for the docstrings.
     runtime: the package to import Reader, Writer and errors from.
+    check: change nothing; `changed_files` are those that would change.
 
     Raises ValueError for a package or runtime that is not a dotted name of Python, and
     SchemaErrors, with every error as file:line:column, path, reason and rule; OSError if a source
@@ -60,18 +71,25 @@ def generate(
         if not is_package_name(name):
             raise ValueError(f"{name!r} is not a valid package name")
     messages = load(schemas)
-    changed = write(render(messages, package, runtime), out)
-    return GeneratedPackage(out, {m.name: m.module for m in messages}, changed)
+    folder = Path(out)
+    changed = write(render(messages, package, runtime), folder, check=check)
+    return GeneratedPackage(folder, {m.name: m.module for m in messages}, changed)
 
 
 def generate_templates(
-    schemas: Path, templates: Path, out: Path, *, name: str = "kafka"
+    schemas: Sources,
+    templates: Path | str,
+    out: Path | str,
+    *,
+    name: str = "kafka",
+    check: bool = False,
 ) -> GeneratedFiles:
     """Fill every Jinja2 template (`*.j2`) of a directory, as docs/templates.md describes.
 
     schemas: the directory. templates: the directory of templates. out: the output directory, made
     if missing; files that templates made there before and make no longer are deleted, other files
-    are never touched. name: the variable `name` of the templates.
+    are never touched. name: the variable `name` of the templates. check: change nothing;
+    `changed_files` are those that would change.
 
     Raises ValueError if there is no template; before anything is written, TemplateErrors (of
     `kafkawire_codegen.user_templates`) with file, line and message, and SchemaErrors; OSError if a
@@ -80,7 +98,9 @@ def generate_templates(
     """
     from . import user_templates
 
-    return user_templates.generate_templates(schemas, templates, out, name=name)
+    return user_templates.generate_templates(
+        schemas, Path(templates), Path(out), name=name, check=check
+    )
 
 
 def is_package_name(name: str) -> bool:

@@ -14,7 +14,10 @@ from .schema import SchemaErrors
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Generate and report; exit code 0: done, 1: errors in the schemas, 2: usage."""
+    """Generate and report.
+
+    Exit code 0: done, 1: errors in the schemas, or files differ with --check, 2: usage.
+    """
     parser = argparse.ArgumentParser(prog="kafkawire_codegen", description=__doc__)
     parser.add_argument(
         "--schemas",
@@ -24,13 +27,16 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--package", required=True, help="import name of the generated package")
     parser.add_argument("--out", type=Path, required=True, help="folder to write it to")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; print the files that would change"
+    )
     chosen = parser.parse_args(arguments)
     schemas = chosen.schemas or [schemas_dir()]
     for source in schemas:
         if not source.exists():
             parser.error(f"{source} is not a directory or an archive")
     try:
-        made = generate(schemas, chosen.out, chosen.package)
+        made = generate(schemas, chosen.out, chosen.package, check=chosen.check)
     except SchemaErrors as errors:
         print(errors, file=sys.stderr)
         return 1
@@ -38,6 +44,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"{error.filename}: {error.strerror}")
+    if chosen.check and made.changed:
+        print(*made.changed_files, sep="\n")
+        print(f"{made.changed} files would change in {made.out}", file=sys.stderr)
+        return 1
     print(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")
     return 0
 

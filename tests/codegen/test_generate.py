@@ -21,6 +21,7 @@ from kafkawire.errors import (
 )
 from kafkawire_codegen import generate, schemas_dir
 from kafkawire_codegen.__main__ import main
+from kafkawire_codegen.targets import generate_target
 
 SCHEMA = """\
 // A request with every odd corner of the dialect.
@@ -160,6 +161,36 @@ def test_output_is_the_same_from_run_to_run_and_unchanged_files_keep_their_time(
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*.py")}
     assert generate(schemas_dir(), tmp_path / "a", "kafkawire.messages").changed == 0
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*.py")}
+
+
+def test_paths_are_texts_too_and_a_check_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("schemas").mkdir()
+    Path("schemas/OddRequest.json").write_text(SCHEMA)
+    Path("schemas/OddResponse.json").write_text(RESPONSE)
+    checked = generate("schemas", "odd", "odd", check=True)
+    assert not Path("odd").exists()
+    made = generate(["schemas"], "odd", "odd")
+    assert checked == made
+    assert set(made.changed_files) == {path.name for path in Path("odd").iterdir()}
+    assert generate("schemas", "odd", "odd", check=True).changed_files == ()
+    targets = generate_target("wireshark", "schemas", "lua", "odd", check=True)
+    assert (targets.changed_files, Path("lua").exists()) == (("odd.lua",), False)
+
+
+def test_the_module_of_the_generator_checks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "OddRequest.json").write_text(SCHEMA)
+    (tmp_path / "OddResponse.json").write_text(RESPONSE)
+    command = ["--schemas", str(tmp_path), "--package", "odd", "--out", str(tmp_path / "odd")]
+    assert main([*command, "--check"]) == 1
+    assert "odd_request.py" in capsys.readouterr().out.split()
+    assert not (tmp_path / "odd").exists()
+    assert main(command) == 0
+    assert main([*command, "--check"]) == 0
 
 
 def test_a_module_whose_schema_is_gone_is_removed(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 OPTION: Final = "--registry"
 
+SOURCES: Final = "src"
+"""The folder of a project's packages, in what Python's packaging guide calls the src layout."""
+
 RegistryOption = Annotated[
     str | None,
     typer.Option(
@@ -50,7 +53,14 @@ def registry(name: str | None) -> Registry:
 
 def _reason(name: str, error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
-        return f"no package {name!r} on the Python path or in the current directory"
+        return f"no package {name!r} on the Python path or in the current directory{_hint(name)}"
     if type(error) is ValueError:
         return str(error) or f"invalid package name {name!r}"
     return f"cannot import {name!r}: {type(error).__name__}: {error}"
+
+
+def _hint(name: str) -> str:
+    """Say how to import a package that is in the folder `src`."""
+    if not Path(SOURCES, *name.split(".")).is_dir():
+        return ""
+    return f"; it is in {SOURCES}: set PYTHONPATH={SOURCES}, or install the project"

@@ -27,7 +27,7 @@ __all__ = [
     "read",
 ]
 
-Sources = Path | Sequence[Path]
+Sources = Path | str | Sequence[Path | str]
 """One source of schemas, or several, of which a later one overrides an earlier one."""
 
 SCHEMA_SUFFIX: Final = ".json"
@@ -37,7 +37,8 @@ ARCHIVE_SUFFIX: Final = ".jar"
 
 def as_sources(sources: Sources) -> tuple[Path, ...]:
     """Return sources as a tuple."""
-    return (sources,) if isinstance(sources, Path) else tuple(sources)
+    several = (sources,) if isinstance(sources, Path | str) else sources
+    return tuple(map(Path, several))
 
 
 def read(source: Path) -> SourceFiles:

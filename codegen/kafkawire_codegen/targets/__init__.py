@@ -66,22 +66,34 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFiles:
-    """The result of `generate_target`: the number of messages, of files, and of changed files."""
+    """The result of `generate_target`: the number of messages and of files.
+
+    changed_files: the paths of changed files inside `out`, with `/`, sorted.
+    """
 
     out: Path
     messages: int
     files: int
-    changed: int
+    changed_files: tuple[str, ...]
+
+    @property
+    def changed(self) -> int:
+        """The number of changed files."""
+        return len(self.changed_files)
 
 
 def generate_target(
     target: str,
     schemas: Sources,
-    out: Path,
+    out: Path | str,
     name: str | None = None,
     supplied: Supplied = NOTHING,
+    *,
+    check: bool = False,
 ) -> GeneratedFiles:
     """Generate the files of a target, and remove those that it made before and makes no longer.
+
+    check: change nothing; `changed_files` are those that would change.
 
     Raises LookupError for an unknown target, InvalidName, SchemaErrors for the schemas, OSError if
     the folder cannot be written, FileExistsError if it has a file of that name that was not
@@ -94,8 +106,9 @@ def generate_target(
     module = cast(Target, import_module(f"{__name__}.{target.replace('-', '_')}"))
     source = source_of(schemas, name or module.NAME, supplied)
     files = list(module.files(source))
-    changed = write_listed(files, out, target)
-    return GeneratedFiles(out, len(source.messages), len(files), changed)
+    folder = Path(out)
+    changed = write_listed(files, folder, target, check=check)
+    return GeneratedFiles(folder, len(source.messages), len(files), changed)
 
 
 def source_of(schemas: Sources, name: str, supplied: Supplied = NOTHING) -> Source:

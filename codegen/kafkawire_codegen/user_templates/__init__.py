@@ -24,12 +24,13 @@ __all__ = ["TemplateErrors", "TemplateFault", "generate_templates"]
 
 
 def generate_templates(
-    schemas: Sources, templates: Path, out: Path, *, name: str = NAME
+    schemas: Sources, templates: Path, out: Path, *, name: str = NAME, check: bool = False
 ) -> GeneratedFiles:
     """Fill every template (`*.j2`) of a folder, and write the files, to the same paths, to `out`.
 
     A template whose path contains `message` makes a file for each message. Files that templates
     made there before and make no longer are removed; no other file is touched.
+    check: change nothing.
 
     Raises ValueError if the folder has no template; TemplateErrors for the templates, SchemaErrors
     for the schemas, both before anything is written; OSError if a folder cannot be read or written,
@@ -40,5 +41,5 @@ def generate_templates(
         raise ValueError(f"{templates}: no templates (*.j2) in this directory")
     source = source_of(schemas, name)
     files = render(found, source)
-    changed = write_listed(files, out, LISTED_AS)
+    changed = write_listed(files, out, LISTED_AS, check=check)
     return GeneratedFiles(out, len(source.messages), len(files), changed)

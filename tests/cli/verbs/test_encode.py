@@ -160,6 +160,46 @@ def test_codegen_makes_a_package(tmp_path: Path) -> None:
     assert run("codegen", "--package", "x", "--out", "y", "--schemas", "/no").exit_code == 2
 
 
+PING = {
+    "apiKey": 900,
+    "type": "request",
+    "name": "PingRequest",
+    "validVersions": "0",
+    "flexibleVersions": "none",
+    "fields": [{"name": "Payload", "type": "string", "versions": "0+"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        (["--package", "ping"], ["__init__.py", "_facts.py", "ping_request.py"]),
+        (["--target", "wireshark", "--package", "ping"], ["ping.lua"]),
+        (["--templates", "templates"], ["names.txt"]),
+    ],
+)
+def test_codegen_checks_what_is_generated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], changed: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("schemas").mkdir()
+    Path("templates").mkdir()
+    Path("schemas/PingRequest.json").write_text(json.dumps(PING))
+    text = "{% for m in messages %}{{ m.name }}{{ m.versions }}{% endfor %}"
+    Path("templates/names.txt.j2").write_text(text)
+    command = ["codegen", "--schemas", "schemas", "--output", "out", *options]
+    missing = run(*command, "--check")
+    assert (missing.exit_code, Path("out").exists()) == (1, False)
+    assert set(changed) <= set(missing.stdout.split())
+    assert run(*command).exit_code == 0
+    assert run(*command, "--check").exit_code == 0
+    Path("schemas/PingRequest.json").write_text(json.dumps(PING | {"validVersions": "0-1"}))
+    before = {path: path.read_bytes() for path in Path("out").iterdir() if path.is_file()}
+    differing = run(*command, "--check")
+    assert (differing.exit_code, differing.stdout.split()) == (1, changed)
+    assert before == {path: path.read_bytes() for path in Path("out").iterdir() if path.is_file()}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

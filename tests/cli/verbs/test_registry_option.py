@@ -215,3 +215,14 @@ def test_records_of_a_packages_own_are_shown_and_redacted(
         table = run(*options, "--table", "messages", "--redact").stdout
         assert "AppendRequest" in table or "Append" in table
         assert text not in table
+
+
+def test_a_package_in_the_folder_of_sources_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("src/ping/messages").mkdir(parents=True)
+    done = run("encode", "{}", "--api", "Put", "--version", "0", "--registry", "ping.messages")
+    assert (done.exit_code, "set PYTHONPATH=src" in " ".join(done.stderr.split())) == (2, True)
+    done = run("encode", "{}", "--api", "Put", "--version", "0", "--registry", "pong.messages")
+    assert (done.exit_code, "PYTHONPATH" in done.stderr) == (2, False)

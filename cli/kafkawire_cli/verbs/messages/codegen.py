@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NoReturn
 
 import typer
 
@@ -13,6 +13,7 @@ from kafkawire.display import plural, printable, printable_lines
 from ...input.schema_sources import existing
 
 if TYPE_CHECKING:
+    from kafkawire_codegen import GeneratedPackage
     from kafkawire_codegen.targets import GeneratedFiles
 
 PYTHON: Final = "python"
@@ -72,6 +73,12 @@ def codegen(
             show_default=False,
         ),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Write nothing; list the files that would change, with exit code 1."
+        ),
+    ] = False,
     list_targets: Annotated[  # noqa: ARG001 - its callback does it
         bool,
         typer.Option(
@@ -87,6 +94,7 @@ def codegen(
     kafkawire codegen --schemas kafka-clients-4.4.0.jar --schemas ./ours ...
     kafkawire codegen --target site --output ./reference
     kafkawire codegen --templates ./templates --output ./generated
+    kafkawire codegen --check --package my.messages --output my/messages
 
     Schemas are in the format of Apache Kafka's own message directories and jars.
     """
@@ -94,16 +102,35 @@ def codegen(
     write: Writer = _python if target == PYTHON else _other
     if templates is not None:
         write = _templates(templates, target)
-    typer.echo(printable(_generated(write, sources, out, package, target)))
+    made = _generated(write, sources, Output(out, check), package, target)
+    if check and made.changed:
+        _differing(made)
+    typer.echo(printable(_line(made)))
 
 
-Writer = Callable[[tuple[Path, ...], Path, str | None, str], str]
-"""Sources, output directory, package and target -> a line about the result."""
+class Output(NamedTuple):
+    """The output directory. check: nothing is written there."""
+
+    folder: Path
+    check: bool
+
+
+Writer = Callable[[tuple[Path, ...], Output, str | None, str], "GeneratedFiles | GeneratedPackage"]
+"""Sources, output, package and target -> the result."""
+
+
+def _differing(made: GeneratedFiles | GeneratedPackage) -> NoReturn:
+    """List the files that would change, and end the command."""
+    for path in made.changed_files:
+        typer.echo(printable(path))
+    count = plural(made.changed, "file")
+    typer.echo(printable(f"{count} would change in {made.out}"), err=True)
+    raise typer.Exit(1)
 
 
 def _generated(
-    write: Writer, sources: tuple[Path, ...], out: Path, package: str | None, target: str
-) -> str:
+    write: Writer, sources: tuple[Path, ...], out: Output, package: str | None, target: str
+) -> GeneratedFiles | GeneratedPackage:
     """Write the output of a target; errors of the schemas and the folder end the command."""
     from kafkawire_codegen.files import UnreadableArchive
     from kafkawire_codegen.schema import SchemaErrors
@@ -122,7 +149,9 @@ def _generated(
         raise typer.BadParameter(reason, param_hint="--output") from None
 
 
-def _python(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
+def _python(
+    sources: tuple[Path, ...], out: Output, package: str | None, target: str
+) -> GeneratedPackage:
     from kafkawire_codegen import generate, is_package_name
 
     if package is None:
@@ -130,25 +159,23 @@ def _python(sources: tuple[Path, ...], out: Path, package: str | None, target: s
     if not is_package_name(package):
         reason = f"invalid package name {package!r}"
         raise typer.BadParameter(reason, param_hint="--package")
-    made = generate(sources, out, package)
-    return (
-        f"{plural(len(made.modules), 'message')} in {made.out}, "
-        f"{plural(made.changed, 'file')} changed"
-    )
+    return generate(sources, out.folder, package, check=out.check)
 
 
-def _other(sources: tuple[Path, ...], out: Path, package: str | None, target: str) -> str:
+def _other(
+    sources: tuple[Path, ...], out: Output, package: str | None, target: str
+) -> GeneratedFiles:
     from kafkawire_codegen.targets import InvalidName, generate_target
 
     from ...input.protocol_facts import protocol_facts
 
+    facts = protocol_facts(sources)
     try:
-        made = generate_target(target, sources, out, package, protocol_facts(sources))
+        return generate_target(target, sources, out.folder, package, facts, check=out.check)
     except LookupError as error:
         raise typer.BadParameter(str(error.args[0]), param_hint="--target") from None
     except InvalidName as error:
         raise typer.BadParameter(str(error), param_hint="--package") from None
-    return _line(made)
 
 
 def _templates(templates: Path, target: str) -> Writer:
@@ -158,19 +185,25 @@ def _templates(templates: Path, target: str) -> Writer:
     if not templates.is_dir():
         raise typer.BadParameter(f"{templates}: not a directory", param_hint="--templates")
 
-    def write(sources: tuple[Path, ...], out: Path, package: str | None, _: str) -> str:
+    def write(
+        sources: tuple[Path, ...], out: Output, package: str | None, _: str
+    ) -> GeneratedFiles:
         from kafkawire_codegen.user_templates import NAME, generate_templates
 
+        name = package or NAME
         try:
-            return _line(generate_templates(sources, templates, out, name=package or NAME))
+            return generate_templates(sources, templates, out.folder, name=name, check=out.check)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--templates") from None
 
     return write
 
 
-def _line(made: GeneratedFiles) -> str:
-    return (
-        f"{plural(made.messages, 'message')}, {plural(made.files, 'file')} in {made.out}, "
-        f"{plural(made.changed, 'file')} changed"
-    )
+def _line(made: GeneratedFiles | GeneratedPackage) -> str:
+    from kafkawire_codegen import GeneratedPackage
+
+    changed = f"{plural(made.changed, 'file')} changed"
+    if isinstance(made, GeneratedPackage):
+        return f"{plural(len(made.modules), 'message')} in {made.out}, {changed}"
+    messages, files = plural(made.messages, "message"), plural(made.files, "file")
+    return f"{messages}, {files} in {made.out}, {changed}"
