@@ -143,11 +143,11 @@ def classic_request(
         groups = coordinator.consumer_groups
         coordinator.respond(groups.handle_classic(consumer_group, request, now), now)
         return True
+    if consumer_group is not None:  # also before a join that is refused, as in Kafka
+        coordinator.consumer_groups.forget(consumer_group, now)
     group = coordinator.groups.get(group_id)
     if group is None and not _creates(request):
         return False
-    if consumer_group is not None:
-        coordinator.consumer_groups.forget(consumer_group, now)
     coordinator.handle(group or coordinator.group(group_id, now), request, now)
     return True
 

@@ -298,11 +298,12 @@ def test_the_group_epoch_rises_with_the_racks_of_replicas() -> None:
 # -- classic groups
 
 
-def joined(client: Client, group: str) -> JoinGroupResponse:
+def joined(client: Client, group: str, member_id: str = "") -> JoinGroupResponse:
     request = JoinGroupRequest(
         group_id=group,
         session_timeout_ms=10_000,
         rebalance_timeout_ms=10_000,
+        member_id=member_id,
         protocol_type="consumer",
         protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIBED)],
     )
@@ -333,6 +334,18 @@ def test_an_empty_group_may_change_its_type(harness: Harness) -> None:
     beat(client, "a", -1)
     assert joined(client, "g").error_code == E.NONE
     assert described(client).error_message == "Group g is not a consumer group."
+    assert committed(harness, "g") == {("t", 0): (7, -1, "m")}
+    restored = coordinator(harness.restored(), "g")
+    assert described(restored).error_code == E.GROUP_ID_NOT_FOUND
+
+
+def test_a_join_of_an_unknown_member_deletes_an_empty_group(harness: Harness) -> None:
+    client = coordinator(harness, "g")
+    assert commit(client, "g", {("t", 0): (7, -1, "m")}) == {E.NONE}
+    for epoch in (0, -1):
+        beat(client, "a", epoch)
+    assert joined(client, "g", "k").error_code == E.UNKNOWN_MEMBER_ID
+    assert described(client).error_code == E.GROUP_ID_NOT_FOUND
     assert committed(harness, "g") == {("t", 0): (7, -1, "m")}
     restored = coordinator(harness.restored(), "g")
     assert described(restored).error_code == E.GROUP_ID_NOT_FOUND

@@ -188,3 +188,10 @@ def static() -> Iterator[Step]:
     yield "who has left", "LeaveGroup", 5, leave(("", "i"), ("k", None))
     yield "describe the empty group", "ConsumerGroupDescribe", 1, DESCRIBED
     yield "join the empty group as a member", "JoinGroup", 9, join("k")
+    yield "a consumer joins after it: a new group", CONSUMER, 1, beat("z")
+    yield "describe the new group", "ConsumerGroupDescribe", 1, DESCRIBED
+    yield "the consumer leaves", CONSUMER, 1, beat("z", -1)
+    yield "join as a member once more", "JoinGroup", 9, join("k")
+    yield "join without an id", "JoinGroup", 9, join("")
+    yield "describe no consumer group", "ConsumerGroupDescribe", 1, DESCRIBED
+    yield "describe a new classic group", "DescribeGroups", 6, {"groups": [GROUP]}
