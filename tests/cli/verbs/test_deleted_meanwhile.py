@@ -109,10 +109,15 @@ def test_a_group_that_is_deleted_meanwhile_is_left_out(bodies: type[Bodies]) -> 
     with hostile_broker(bodies_of=bodies) as address:
         done = run("groups", "-b", address, "-f", "json")
         named = run("groups", "-b", address, "--group", GONE)
-    assert (done.exit_code, done.stderr) == (0, "")
+        both = run("groups", "-b", address, "--group", GONE, "--group", STAYS, "-f", "json")
+    assert done.exit_code == 0
+    (note,) = done.stderr.splitlines()
+    assert repr(GONE) in note
     assert [each["group_id"] for each in json.loads(done.stdout)["groups"]] == [STAYS]
     assert (named.exit_code, named.stdout) == (1, "")
     assert named.stderr == f"kafkawire groups: no such group: {GONE!r}\n"
+    assert (both.exit_code, both.stderr) == (1, named.stderr)
+    assert [each["group_id"] for each in json.loads(both.stdout)["groups"]] == [STAYS]
 
 
 def test_another_error_of_a_group_is_still_one() -> None:
@@ -187,7 +192,22 @@ def test_a_group_of_our_broker_is_deleted_between_the_requests(
 
     server.fault(deletes)
     done = run("groups", *here, "-f", "json")
-    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.exit_code == 0
     listed = [each["group_id"] for each in json.loads(done.stdout)["groups"]]
     assert STAYS in listed
     assert set(listed) <= {GONE, STAYS}
+    assert (GONE in listed) != (repr(GONE) in done.stderr)
+
+
+@pytest.mark.parametrize("api", ["DescribeGroups", "OffsetFetch"])
+def test_a_fault_that_says_that_a_group_does_not_exist(server: ServerThread, api: str) -> None:
+    here = ("-b", server.bootstrap)
+    reset = ("--reset-offsets", "--to-earliest", "--topic", "orders", "--execute")
+    for group in ("\x1b[31mone", "two"):
+        assert run("groups", *here, "--group", group, *reset).exit_code == 0
+    server.fault(api, nth=1, error="GROUP_ID_NOT_FOUND")
+    done = run("groups", *here, "-f", "json")
+    assert done.exit_code == 0
+    assert len(json.loads(done.stdout)["groups"]) == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "\x1b" not in done.stderr

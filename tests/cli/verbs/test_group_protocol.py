@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from kafkawire import ApiKey
-from kafkawire.blocking import Producer
+from kafkawire.blocking import Consumer, Producer
 from kafkawire.client.consumer import TopicPartition
 from kafkawire.net.fixture import ClusterFixture
 from tests.cli.reports import run
@@ -33,6 +34,25 @@ def test_a_group_whose_coordinator_assigns(
     apis = {each.request.api_key for each in kafka_broker.requests}
     assert ApiKey.CONSUMER_GROUP_HEARTBEAT in apis
     assert ApiKey.JOIN_GROUP not in apis
+
+
+@pytest.mark.kafka(topics={"t": 2})
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_members_of_groups_of_both_protocols_are_shown(
+    kafka_broker: ClusterFixture, protocol: str
+) -> None:
+    here = ("-b", kafka_broker.bootstrap)
+    config = {"bootstrap.servers": kafka_broker.bootstrap, "group.id": "g"}
+    with Consumer({**config, "group.protocol": protocol, "client.id": "c"}) as consumer:
+        consumer.subscribe(["t"])
+        kafka_broker.wait(lambda: consumer.poll(0.05) or len(consumer.assignment()) == 2)
+        listed = json.loads(run("groups", *here, "-f", "json").stdout)["groups"]
+        text = run("groups", *here).stdout
+    [group] = listed
+    [member] = group["members"]
+    assert (group["state"], group["type"].lower(), member["client_id"]) == ("Stable", protocol, "c")
+    assert member["assigned"] == {"t": [0, 1]}
+    assert "?" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """`kafkawire groups`: the groups in captures, or those of a live cluster with their lag.
 
 Lag is the end offset of a partition minus the committed offset; it is unknown if either is. A
-group that is deleted while the verb runs does not exist: it is left out of the list.
+group that is deleted while the verb runs does not exist: it is left out, with a note.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import plural
+from kafkawire.display import plural, printable
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
@@ -30,7 +30,8 @@ from ..captures.capture_groups import groups as of_captures
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, GroupInfo, GroupListing, MemberInfo
 
-CLASSIC: Final = ("", "classic", "Classic")
+DESCRIBED: Final = ("", "classic", "consumer")
+"""Types of groups whose members `Admin.describe_group` describes; "" before KIP-848."""
 CONSUMERS: Final = "consumer"
 
 
@@ -49,7 +50,7 @@ class Commit(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group as described by its coordinator. info: None unless it uses the classic protocol."""
+    """A group as described by its coordinator. info: None for share and Streams groups."""
 
     listing: GroupListing
     info: GroupInfo | None
@@ -135,29 +136,34 @@ def groups(  # noqa: PLR0913 - options of the verb
 async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     chosen = await listed_groups(admin, wanted)
     known = set(await admin.list_topics())
-    found: list[Group] = []
-    for each in chosen:
-        group = await _group(admin, each, known)
-        if group is not None:
-            found.append(group)
-        elif wanted is not None:
-            refuse_group(each.group_id)
-    print_report(
-        form,
-        lambda: [part for each in found for part in _sections(each)] if wanted else [_list(found)],
-        lambda: {"groups": [_json(group) for group in found]},
-        "No consumer groups found.",
-    )
+    read = {each.group_id: await _group(admin, each, known) for each in chosen}
+    found = [group for group in read.values() if group is not None]
+    deleted = [group_id for group_id, group in read.items() if group is None]
+    if found or wanted is None:
+        print_report(
+            form,
+            lambda: (
+                [part for each in found for part in _sections(each)] if wanted else [_list(found)]
+            ),
+            lambda: {"groups": [_json(group) for group in found]},
+            "No consumer groups found.",
+        )
+    if deleted and wanted is not None:
+        refuse_group(deleted[0])
+    for group_id in deleted:
+        note = f"kafkawire groups: left out, deleted since it was listed: {group_id!r}"
+        typer.echo(printable(note), err=True)
 
 
 async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group | None:
     """Read a group; None if it was deleted since it was listed. known: the topics."""
     from kafkawire.net.admin import LATEST
 
-    if listing.type not in CLASSIC and listing.protocol_type != CONSUMERS:
+    is_described = listing.type.lower() in DESCRIBED
+    if not is_described and listing.protocol_type != CONSUMERS:
         return Group(listing, None, [])  # share and streams groups have no such offsets
     info = None
-    if listing.type in CLASSIC:
+    if is_described:
         info = await existing_group(admin, listing.group_id)
         if info is None:
             return None
