@@ -157,10 +157,14 @@ DROPPED: Final = 1024
 """Versions of APIs for which the release that drops them is kept."""
 
 
+def dropped_by(releases: Releases) -> Callable[[str, int], str | None]:
+    """Return `first_without` of releases, which clients of the same versions share."""
+    return lru_cache(DROPPED)(partial(first_without, releases=releases))
+
+
 def dropped_by_kafka() -> Callable[[str, int], str | None]:
     """Return `first_without` of Kafka's releases."""
-    known = partial(first_without, releases=read(schemas_dir() / RELEASES))
-    return lru_cache(DROPPED)(known)
+    return dropped_by(read(schemas_dir() / RELEASES))
 
 
 def _offered(client: Client, clients: Clients, api_key: int) -> int | None:

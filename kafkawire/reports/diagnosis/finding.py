@@ -64,6 +64,13 @@ MAX_PACKETS: Final = 5
 """Packets kept of each finding, in addition to the last one."""
 
 
+class Moment(NamedTuple):
+    """A packet and its time."""
+
+    packet: int
+    time_ns: int
+
+
 class Occurrences:
     """How often something happened, when, and what it cost.
 
@@ -79,12 +86,13 @@ class Occurrences:
         self.packets: list[int] = []
         self.last_packet: int | None = None
 
-    def add(self, row: Row, size: int = 0, time_ns: int = 0) -> None:
-        """Count an occurrence that a message shows."""
-        self.add_at(row.packet, row.time_ns, size, time_ns)
-
     def add_at(self, packet: int, at_ns: int, size: int = 0, time_ns: int = 0) -> None:
         """Count an occurrence that a packet shows."""
+        self.add(Moment(packet, at_ns), size, time_ns)
+
+    def add(self, row: Row | Moment, size: int = 0, time_ns: int = 0) -> None:
+        """Count an occurrence that a message shows; called for each message."""
+        packet, at_ns = row.packet, row.time_ns
         self.count += 1
         self.bytes += size
         self.time_ns += time_ns

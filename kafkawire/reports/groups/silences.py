@@ -86,23 +86,29 @@ class Silences(Collector):
     def row(self, located: Located) -> None:
         """Handle the next row."""
         connection, client, _, row = located
-        if connection is None or client is None or row.time_ns == NO_TIME:
+        time_ns = row.time_ns
+        if connection is None or client is None or time_ns == NO_TIME:
             return
         here = self._of_connection.get(connection)
-        if row.direction != "request" or row.api_key is None:
+        api_key = row.api_key
+        if row.direction != "request" or api_key is None:
             if here is not None:
-                here.last_ns = max(here.last_ns, row.time_ns)
-                here.joining = here.joining and row.api_key != JOIN_GROUP
+                if time_ns > here.last_ns:
+                    here.last_ns = time_ns
+                if here.joining:
+                    here.joining = api_key != JOIN_GROUP
             return
         if here is None or here.key.client_id != row.client_id:
             here = self._client(ClientKey(row.client_id, host(client)))
             self._of_connection[connection] = here
-        if NO_TIME < here.last_ns < row.time_ns - here.limit_ns and not here.joining:
-            here.last = Silence(here.key, here.last_ns, row.time_ns, here.limit_ns)
-            for listener in self.listeners:
-                listener(here.last)
-        here.last_ns = max(here.last_ns, row.time_ns)
-        if row.api_key == JOIN_GROUP and row.message is not None:
+        last_ns = here.last_ns
+        if time_ns > last_ns:
+            if last_ns != NO_TIME and time_ns - last_ns > here.limit_ns and not here.joining:
+                here.last = Silence(here.key, last_ns, time_ns, here.limit_ns)
+                for listener in self.listeners:
+                    listener(here.last)
+            here.last_ns = time_ns
+        if api_key == JOIN_GROUP and row.message is not None:
             here.join(row.message)
 
     def ended(self, connection: Ended) -> None:

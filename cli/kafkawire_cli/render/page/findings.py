@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkawire.reports.diagnosis.finding import ResolvedFinding
 from kafkawire.reports.diagnosis.rule import Scene
-from kafkawire.reports.readiness import first_without
+from kafkawire.reports.readiness import dropped_by
 
 from .bodies import shown_text
 
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
 
 def scene_of(summary: Summary, releases: Releases) -> Scene:
     """Return what a diagnosis shares with a summary: its collectors."""
-    dropped_in = partial(first_without, releases=releases)
     collectors = summary.clients, summary.watermarks, summary.silences
-    return Scene(summary.captures, *collectors, dropped_in)
+    return Scene(summary.captures, *collectors, dropped_by(releases))
 
 
 def finding_json(one: ResolvedFinding) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,10 +80,10 @@ def _diagnosed(
     """Read the captures and print the findings."""
     from kafkawire.reports.diagnosis.diagnosis import as_json
     from kafkawire.reports.diagnosis.rule import Scene
-    from kafkawire.reports.readiness import first_without
+    from kafkawire.reports.readiness import dropped_by
 
     bound = options.limit()
-    dropped_in = partial(first_without, releases=releases_of_kafka())
+    dropped_in = dropped_by(releases_of_kafka())
     with reading("diagnose", files, options) as captures:
         diagnosis = rules.diagnosis(Scene.of(captures, dropped_in))
         diagnosis.read()
