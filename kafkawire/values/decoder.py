@@ -3,7 +3,8 @@
 Whatever the bytes are, the result is a value or the reason why there is none; a schema is
 compiled once, and the number of those kept is bounded.
 
-    auto: header with a GUID, magic byte and id -> the schema's type
+    auto: header with a GUID, magic byte and id -> the schema's type (an id of 8 bytes: if there is
+                                                   such a schema)
           a schema of the topic in a directory  -> its type
           otherwise                             -> json, string, msgpack or bytes
 """
@@ -66,11 +67,17 @@ class ValueDecoder:
         if kind is None:
             return _plain(self.format.value, data)
         frame = self._frame(data, subject, headers)
-        if frame is not None:
+        raw = None
+        if frame is None or not self._names_schema(frame, subject):
+            raw = self._raw(data, subject, kind)
+        if raw is None and frame is not None:
             return self._framed(frame, data, subject, kind)
-        raw = self._raw(data, subject, kind)
-        if raw is not None:
-            return raw
+        return self._without_schema(data, subject, kind) if raw is None else raw
+
+    def _without_schema(
+        self, data: bytes, subject: Subject | None, kind: SchemaType
+    ) -> DecodedValue:
+        """Decode a value that names no schema, of a topic without one."""
         if kind is SchemaType.JSON:
             return _plain("json", data)._replace(format=self.format.value)
         of = "this topic" if subject is None else subject.name
@@ -79,7 +86,7 @@ class ValueDecoder:
 
     def _auto(self, data: bytes, subject: Subject | None, headers: Headers) -> DecodedValue:
         frame = self._frame(data, subject, headers)
-        if frame is not None:
+        if frame is not None and self._names_schema(frame, subject):
             if self._sources or frame.in_header:
                 return self._framed(frame, data, subject, None)
             reason = "no schemas to decode it with"
@@ -113,6 +120,17 @@ class ValueDecoder:
         frame = frame_of(data, headers, is_key=is_key)
         return guid_frame(data) if frame is None and self.format in TYPES else frame
 
+    def _names_schema(self, frame: Frame, subject: Subject | None) -> bool:
+        """Whether a frame is one: if that is not certain, whether there is such a schema."""
+        try:
+            return frame.is_certain or self._of_key(frame, subject) is not None
+        except UnusableSchema:
+            return True
+
+    def _of_key(self, frame: Frame, subject: Subject | None) -> tuple[Schema, Codec] | None:
+        """Find the schema that a frame names."""
+        return self._schema((frame.key, subject), lambda one: one.by_key(frame.key, subject))
+
     def _framed(
         self, frame: Frame, data: bytes, subject: Subject | None, kind: SchemaType | None
     ) -> DecodedValue:
@@ -120,8 +138,7 @@ class ValueDecoder:
         name = _key_name(frame.key)
         form = FORMATS[kind] if kind else "schema"
         try:
-            cache_key = (frame.key, subject)
-            found = self._schema(cache_key, lambda one: one.by_key(frame.key, subject))
+            found = self._of_key(frame, subject)
             if found is None:
                 raise UnusableSchema("not found" if self._sources else "no schemas", name)
         except UnusableSchema as error:
@@ -132,7 +149,8 @@ class ValueDecoder:
             return DecodedValue(form, None, reason, frame.key)
         start = 0 if frame.in_header else frame.at
         decoded = self._with(codec, frame, data, start, schema)
-        if decoded.error is not None and schema.key is None and not frame.in_header:
+        is_schema_of_topic = schema.key is None and not frame.in_header
+        if is_schema_of_topic and not (decoded.error is None and frame.is_certain):
             bare = self._with(codec, None, data, 0, schema)  # Avro may begin as a frame does
             return decoded if bare.error else bare
         return decoded

@@ -1,6 +1,7 @@
 """Reads and writes what serialisers put in front of a value, or in a header: the schema's id.
 
     00 | id, 4 bytes                      | Protobuf: message indexes | value     (magic byte 0)
+    00 | id, 8 bytes, the first four 0    | Protobuf: message name    | value     (Apicurio)
     header __value_schema_id: 01 | GUID, 16 bytes | Protobuf: message indexes      (magic byte 1)
 
 Serialisers of Apicurio write the name of a Protobuf message in place of its indexes: the size of a
@@ -21,6 +22,7 @@ from .schema import SchemaKey
 MAGIC_ID: Final = 0
 MAGIC_GUID: Final = 1
 ID_END: Final = 5
+LONG_ID_END: Final = 9
 GUID_END: Final = 17
 MAX_INDEXES: Final = 32
 """Nested messages of a message index; .proto files nest up to this deep."""
@@ -41,29 +43,35 @@ class Frame(NamedTuple):
     """The schema that a value names. head: the bytes from which message indexes are read.
 
     at: where what follows the id begins in `head`. in_header: whether `head` is a header, and the
-    value has nothing in front.
+    value has nothing in front. is_certain: False for an id of 8 bytes, which zeros of other data
+    may be.
     """
 
     key: SchemaKey
     head: bytes
     at: int
     in_header: bool = False
+    is_certain: bool = True
 
 
 def frame_of(data: bytes, headers: Headers = (), *, is_key: bool = False) -> Frame | None:
     """Find the schema that a value names; None if it names none.
 
-    An id of 0 is none: registries count from 1.
+    An id of 0 is none: registries count from 1. Apicurio's serialisers write 8 bytes of an id
+    unless `apicurio.registry.as-confluent` is set; ids of 2^32 and more are not read.
     """
     name = KEY_HEADER if is_key else VALUE_HEADER
     for key, value in headers:
         if key == name and value is not None and len(value) >= GUID_END and value[0] == MAGIC_GUID:
             return Frame(UUID(bytes=value[1:GUID_END]), value, GUID_END, True)
-    if len(data) < ID_END:
+    if len(data) < ID_END or data[0] != MAGIC_ID:
         return None
-    if data[0] == MAGIC_ID and any(data[1:ID_END]):
+    if any(data[1:ID_END]):
         return Frame(int.from_bytes(data[1:ID_END], "big"), data, ID_END)
-    return None
+    long_id = int.from_bytes(data[ID_END:LONG_ID_END], "big")
+    if len(data) < LONG_ID_END or not long_id:
+        return None
+    return Frame(long_id, data, LONG_ID_END, is_certain=False)
 
 
 def guid_frame(data: bytes) -> Frame | None:

@@ -28,6 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.function.Supplier;
 import org.apache.avro.Conversions;
 import org.apache.avro.Schema;
 import org.apache.avro.data.TimeConversions;
@@ -36,17 +37,17 @@ import org.apache.avro.generic.GenericRecord;
 import org.apache.kafka.common.serialization.Serializer;
 
 /**
- * Serialises values with Apicurio's serialisers, in Confluent's framing.
+ * Serialises values with Apicurio's serialisers, in Confluent's framing and with ids of 8 bytes.
  *
  * Standard input: a JSON object with the schemas. Standard output: a JSON object with the values in
- * hex, and the schemas that were registered, in the order of their ids, which begin with 1.
+ * hex, by format and size of the id, and the schemas that were registered, in the order of their
+ * ids, which begin with 1.
  */
 public class Serialise {
   static final ObjectMapper JSON = new ObjectMapper();
   static final List<Map<String, Object>> REGISTERED = new ArrayList<>();
   static final Map<String, Object> SETTINGS =
       Map.of(
-          "apicurio.registry.as-confluent", true,
           "apicurio.registry.headers.enabled", false,
           "apicurio.registry.auto-register", true,
           "apicurio.registry.serde.validation-enabled", false);
@@ -60,7 +61,7 @@ public class Serialise {
     System.out.println(JSON.writeValueAsString(Map.of("values", values, "schemas", REGISTERED)));
   }
 
-  static String avro(String text) {
+  static Map<String, String> avro(String text) {
     GenericData data = GenericData.get();
     data.addLogicalTypeConversion(new Conversions.DecimalConversion());
     data.addLogicalTypeConversion(new Conversions.UUIDConversion());
@@ -83,10 +84,10 @@ public class Serialise {
     order.put("items", Arrays.asList(1, "two"));
     order.put("tags", Map.of("raw", ByteBuffer.wrap(new byte[] {-1, 0})));
     order.put("kind", new GenericData.EnumSymbol(schema.getField("kind").schema(), "B"));
-    return hex(new AvroKafkaSerializer<GenericRecord>(registry()), order);
+    return hex(() -> new AvroKafkaSerializer<GenericRecord>(registry()), order);
   }
 
-  static String protobuf(JsonNode given) throws Exception {
+  static Map<String, String> protobuf(JsonNode given) throws Exception {
     byte[] bytes = Base64.getDecoder().decode(given.get("descriptor").asText());
     FileDescriptor file =
         FileDescriptor.buildFrom(
@@ -95,18 +96,27 @@ public class Serialise {
     Descriptor type = file.findMessageTypeByName("Outer").findNestedTypeByName("Order");
     DynamicMessage.Builder order = DynamicMessage.newBuilder(type);
     JsonFormat.parser().merge(given.get("message").toString(), order);
-    return hex(new ProtobufKafkaSerializer<DynamicMessage>(registry()), order.build());
+    return hex(() -> new ProtobufKafkaSerializer<DynamicMessage>(registry()), order.build());
   }
 
-  static String json(JsonNode given) throws Exception {
+  static Map<String, String> json(JsonNode given) throws Exception {
     register("orders", "JSON", given.get("jsonSchema").asText(), List.of());
     Map<?, ?> value = JSON.convertValue(given.get("value"), Map.class);
-    return hex(new JsonSchemaKafkaSerializer<Map<?, ?>>(registry()), value);
+    return hex(() -> new JsonSchemaKafkaSerializer<Map<?, ?>>(registry()), value);
   }
 
-  static <T> String hex(Serializer<T> serializer, T value) {
-    serializer.configure(SETTINGS, false);
-    return HexFormat.of().formatHex(serializer.serialize("orders", value));
+  /** Serialises a value with ids of 4 bytes, as Confluent's serialisers, and with ids of 8 bytes. */
+  static <T> Map<String, String> hex(Supplier<Serializer<T>> serializers, T value) {
+    Map<String, String> values = new LinkedHashMap<>();
+    for (boolean asConfluent : new boolean[] {true, false}) {
+      Map<String, Object> settings = new LinkedHashMap<>(SETTINGS);
+      settings.put("apicurio.registry.as-confluent", asConfluent);
+      Serializer<T> serializer = serializers.get();
+      serializer.configure(settings, false);
+      byte[] bytes = serializer.serialize("orders", value);
+      values.put(asConfluent ? "4" : "8", HexFormat.of().formatHex(bytes));
+    }
+    return values;
   }
 
   /** Makes a registry in memory, of those calls that serialisers make. */
@@ -150,14 +160,18 @@ public class Serialise {
       }
     }
     String subject = (String) arguments[1];
-    register(subject, (String) arguments[3], text, references);
-    return described(subject, REGISTERED.size());
+    return described(subject, register(subject, (String) arguments[3], text, references));
   }
 
-  static void register(
+  /** Registers a schema, once; returns its id. */
+  static long register(
       String subject, String type, String text, List<Map<String, Object>> references) {
-    REGISTERED.add(
-        Map.of("subject", subject, "type", type, "schema", text, "references", references));
+    Map<String, Object> schema =
+        Map.of("subject", subject, "type", type, "schema", text, "references", references);
+    if (!REGISTERED.contains(schema)) {
+      REGISTERED.add(schema);
+    }
+    return REGISTERED.indexOf(schema) + 1;
   }
 
   static ArtifactMetaData described(String subject, long id) {

@@ -153,6 +153,34 @@ def test_an_avro_value_that_begins_as_a_frame_does(directory: Path) -> None:
     assert found["value"] == {"to": None, "n": 136_331_393}
 
 
+def test_ids_of_eight_bytes(directory: Path) -> None:
+    """As Apicurio's serialisers write them; a value without a frame may begin with zeros, too."""
+    schemas = DirectorySchemas(directory)
+    framed = bytes([0, *bytes(7), 7, 0x54])
+    for form in ("auto", "avro"):
+        found = ValueDecoder(ValueFormat(form), [schemas]).decode(framed, Subject("other"))
+        assert found is not None
+        assert (found.value, found.schema, found.error) == (42, 7, None)
+    unknown = bytes([0, *bytes(7), 9, 0x54])
+    other = ValueDecoder(sources=[schemas]).decode(unknown, Subject("other"))
+    assert other is not None
+    assert (other.format, other.value) == ("bytes", unknown), "as without a schema"
+    missing = ValueDecoder(ValueFormat.AVRO, [schemas]).decode(unknown, Subject("other"))
+    assert missing is not None
+    assert (missing.schema, missing.value) == (9, None)
+    assert "schema 9" in str(missing.error)
+    for data in (bytes(9), framed):  # no schema has the id 0; without schemas, none has any
+        assert decoded("auto", data)["format"] == "bytes"
+
+
+def test_values_without_a_frame_that_begin_with_zeros(tmp_path: Path) -> None:
+    fields = [{"name": f"f{at}", "type": "int"} for at in range(9)]
+    schema = {"type": "record", "name": "Zeros", "fields": fields}
+    (tmp_path / "orders.avsc").write_text(json.dumps(schema))
+    data = bytes([0, 0, 0, 0, 0, 2, 0, 0, 0])
+    assert decoded("avro", data, DirectorySchemas(tmp_path))["value"]["f5"] == 1
+
+
 def test_a_schema_is_read_once(directory: Path) -> None:
     paths: list[Subject] = []
 

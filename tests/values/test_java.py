@@ -1,4 +1,4 @@
-"""Values that serialisers of Java write, in Confluent's framing, decode to what they were.
+"""Values that serialisers of Java write, in either framing, decode to what they were.
 
 Those of Confluent are not on Maven Central; those of Apicurio use the same libraries of Avro,
 Protobuf and JSON (Serialise.java).
@@ -52,13 +52,21 @@ def serialised_by_java() -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(params=["4", "8"])
+def id_bytes(request: pytest.FixtureRequest) -> str:
+    """The size of the ids: as Confluent writes them, and Apicurio's own."""
+    size: str = request.param
+    return size
+
+
 def decoded(
-    registry: SchemaRegistry, serialised: dict[str, Any], form: ValueFormat
+    registry: SchemaRegistry, serialised: dict[str, Any], form: ValueFormat, id_bytes: str
 ) -> tuple[DecodedValue, DecodedValue]:
     """Decode a value by what it says, and by its format."""
     for one in serialised["schemas"]:
         registry.register(one["subject"], one | {"schemaType": one["type"]})
-    data = bytes.fromhex(serialised["values"][form.value])
+    data = bytes.fromhex(serialised["values"][form.value][id_bytes])
+    assert 0 < int.from_bytes(data[1 : 1 + int(id_bytes)]) <= len(serialised["schemas"])
     by_itself, by_format = (
         decoder(registry, each).decode(data, Subject("orders")) for each in (ValueFormat.AUTO, form)
     )
@@ -68,9 +76,9 @@ def decoded(
 
 
 def test_avro_with_logical_types(
-    registry: SchemaRegistry, serialised_by_java: dict[str, Any]
+    registry: SchemaRegistry, serialised_by_java: dict[str, Any], id_bytes: str
 ) -> None:
-    for found in decoded(registry, serialised_by_java, ValueFormat.AVRO):
+    for found in decoded(registry, serialised_by_java, ValueFormat.AVRO, id_bytes):
         assert (found.value, found.error, found.type) == (VALUE, None, "acme.Order")
 
 
@@ -79,7 +87,7 @@ def test_avro_with_references(registry: SchemaRegistry, serialised_by_java: dict
     reference = {"name": "acme.Address", "subject": "address", "version": 1}
     registry.register("orders-value", {"schema": json.dumps(ORDER), "references": [reference]})
     registry.register("address", {"schema": json.dumps(ADDRESS)})
-    data = bytes.fromhex(serialised_by_java["values"]["avro"])
+    data = bytes.fromhex(serialised_by_java["values"]["avro"]["4"])
     assert int.from_bytes(data[1:5]) == 1
     found = decoder(registry).decode(data, Subject("orders"))
     assert found is not None
@@ -87,14 +95,16 @@ def test_avro_with_references(registry: SchemaRegistry, serialised_by_java: dict
 
 
 def test_nested_messages_of_protobuf(
-    registry: SchemaRegistry, serialised_by_java: dict[str, Any]
+    registry: SchemaRegistry, serialised_by_java: dict[str, Any], id_bytes: str
 ) -> None:
     """The schema refers to another one, and the value names its message."""
-    for found in decoded(registry, serialised_by_java, ValueFormat.PROTOBUF):
+    for found in decoded(registry, serialised_by_java, ValueFormat.PROTOBUF, id_bytes):
         assert (found.error, found.type) == (None, "acme.Outer.Order")
         assert found.value == MESSAGE | {"rail": b"\xff"}
 
 
-def test_json_schema(registry: SchemaRegistry, serialised_by_java: dict[str, Any]) -> None:
-    for found in decoded(registry, serialised_by_java, ValueFormat.JSON_SCHEMA):
+def test_json_schema(
+    registry: SchemaRegistry, serialised_by_java: dict[str, Any], id_bytes: str
+) -> None:
+    for found in decoded(registry, serialised_by_java, ValueFormat.JSON_SCHEMA, id_bytes):
         assert (found.format, found.value, found.error) == ("json-schema", {"id": 1}, None)

@@ -101,15 +101,20 @@ class Silences(Collector):
         if here is None or here.key.client_id != row.client_id:
             here = self._client(ClientKey(row.client_id, host(client)))
             self._of_connection[connection] = here
-        last_ns = here.last_ns
-        if time_ns > last_ns:
-            if last_ns != NO_TIME and time_ns - last_ns > here.limit_ns and not here.joining:
-                here.last = Silence(here.key, last_ns, time_ns, here.limit_ns)
-                for listener in self.listeners:
-                    listener(here.last)
+        if time_ns > here.last_ns:
+            if time_ns - here.last_ns > here.limit_ns and not here.joining:
+                self._silent(here, time_ns)
             here.last_ns = time_ns
         if api_key == JOIN_GROUP and row.message is not None:
             here.join(row.message)
+
+    def _silent(self, client: _Client, until_ns: int) -> None:
+        """Note a silence, unless the client was never heard of."""
+        if client.last_ns == NO_TIME:
+            return
+        client.last = Silence(client.key, client.last_ns, until_ns, client.limit_ns)
+        for listener in self.listeners:
+            listener(client.last)
 
     def ended(self, connection: Ended) -> None:
         """Forget a connection when it ends."""
