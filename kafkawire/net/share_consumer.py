@@ -25,7 +25,6 @@ from ..client.consumer import TopicPartition
 from ..client.consumer import events as calls
 from ..client.failures import AlreadyStarted, ClientClosed
 from ..client.share_consumer import (
-    KEYS_OF_GROUPS,
     SHARE_CONSUMER_KEYS,
     AcknowledgeFailed,
     AcknowledgementMode,
@@ -36,6 +35,7 @@ from ..client.share_consumer import (
     share_consumer_config,
 )
 from ..client.share_consumer import ShareConsumer as ShareConsumerMachine
+from ..client.share_consumer.configuration import KEYS_OF_GROUPS
 from ..errors import InvalidValue, LocalProtocolError
 from .clients.driver import Driver, DriverFailed
 from .clients.member_id import new_member_id

@@ -88,4 +88,21 @@ def findings(
     return diagnosed(spark, inputs, disable=disable, thresholds=thresholds, **options)
 
 
-__all__ = ["check", "findings", "read", "register", "session", "with_decoded_values"]
+def report_table(
+    spark: SparkSession, inputs: str | Iterable[str], table: str, **options: Any
+) -> DataFrame:
+    """Return a table of a report, such as `lag`; see `kafkawire.spark.report_tables`."""
+    from .report_tables import report_table as read_table
+
+    return read_table(spark, inputs, table, **options)
+
+
+__all__ = [
+    "check",
+    "findings",
+    "read",
+    "register",
+    "report_table",
+    "session",
+    "with_decoded_values",
+]

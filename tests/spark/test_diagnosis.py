@@ -15,9 +15,9 @@ from kafkawire.capture.multifile import Traffic
 from kafkawire.reports.diagnosis.registry import RuleError
 from kafkawire.reports.reading import Reading
 from kafkawire.reports.tables import read_report_tables
-from kafkawire.spark import findings
-from kafkawire.spark.diagnosis import Progress
+from kafkawire.spark import findings, report_table
 from kafkawire.spark.errors import BadOption
+from kafkawire.spark.report_tables import Progress
 from tests.conftest import FIXTURES
 
 HEADER = 24
@@ -38,15 +38,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def expected(files: Iterator[Path]) -> list[dict[str, Any]]:
+def expected(files: Iterator[Path], table: str = "findings") -> list[dict[str, Any]]:
     captures = Reading(Traffic(list(files)), Progress())
-    found = read_report_tables(captures, ["findings"])
+    found = read_report_tables(captures, [table])
     return [row for _, batch in found for row in batch.to_pylist()]
 
 
 def without_times(row: dict[str, Any]) -> dict[str, Any]:
     """Leave out the set, and times: Spark's have no zone, and there are nanoseconds beside them."""
-    left_out = ("set", "first_time", "last_time")
+    left_out = ("set", "first_time", "last_time", "time")
     return {name: value for name, value in row.items() if name not in left_out}
 
 
@@ -61,6 +61,19 @@ def test_each_directory_is_a_capture(spark: SparkSession, root: Path) -> None:
         assert of_host[0]["rule"] == incident
     files = {Path(each["file"]).name for row in rows for each in row["packets"]}
     assert files == {"a.pcap", "b.pcap"}, "of one capture, in their order"
+
+
+@pytest.mark.parametrize("table", ["lag", "load"])
+def test_tables_over_time_are_those_of_each_capture(
+    spark: SparkSession, root: Path, table: str
+) -> None:
+    """With the widths and the starts of the buckets, which each capture has for itself."""
+    frame = report_table(spark, [str(root / host) for host in HOSTS], table)
+    rows = [row.asDict() for row in frame.collect()]
+    for host in HOSTS:
+        of_host = [without_times(row) for row in rows if row["set"] == str(root / host)]
+        assert of_host == [without_times(row) for row in expected((root / host).iterdir(), table)]
+    assert len({(row["set"], row["time_ns"]) for row in rows}) > len(HOSTS), "several buckets"
 
 
 def test_each_file_is_a_capture(spark: SparkSession, root: Path) -> None:
@@ -98,3 +111,12 @@ def test_wrong_options(
 ) -> None:
     with pytest.raises(error):
         findings(spark, str(root / "first"), **options)
+
+
+def test_wrong_tables_and_options_of_tables(spark: SparkSession, root: Path) -> None:
+    with pytest.raises(BadOption, match="lag, load; did you mean 'load'"):
+        report_table(spark, str(root / "first"), "loads")
+    with pytest.raises(BadOption, match="need all rows"):
+        report_table(spark, str(root / "first"), "lag", topics="t")
+    with pytest.raises(FileNotFoundError):
+        report_table(spark, str(root / "nothing.pcap"), "lag")

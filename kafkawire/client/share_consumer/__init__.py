@@ -10,7 +10,6 @@ from .acknowledgements import (
     SharePartition,
 )
 from .configuration import (
-    KEYS_OF_GROUPS,
     SHARE_CONSUMER_KEYS,
     AcknowledgementMode,
     AcquireMode,
@@ -26,7 +25,6 @@ __all__ = [
     "AcknowledgementMode",
     "AcknowledgementRange",
     "AcquireMode",
-    "KEYS_OF_GROUPS",
     "SHARE_CONSUMER_KEYS",
     "ShareConsumer",
     "ShareConsumerConfig",
