@@ -45,7 +45,12 @@ def test_the_members_of_groups_of_both_protocols_are_shown(
     config = {"bootstrap.servers": kafka_broker.bootstrap, "group.id": "g"}
     with Consumer({**config, "group.protocol": protocol, "client.id": "c"}) as consumer:
         consumer.subscribe(["t"])
-        kafka_broker.wait(lambda: consumer.poll(0.05) or len(consumer.assignment()) == 2)
+
+        def is_assigned() -> bool:
+            consumer.poll(0.05)
+            return len(consumer.assignment()) == 2
+
+        kafka_broker.wait(is_assigned)
         listed = json.loads(run("groups", *here, "-f", "json").stdout)["groups"]
         text = run("groups", *here).stdout
     [group] = listed
