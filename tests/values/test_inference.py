@@ -85,3 +85,10 @@ def test_the_verb(data: bytes, code: int) -> None:
     assert (found["title"], found["properties"]) == ("T", {"a": {"type": "integer"}})
     assert ("line 2: invalid JSON" in done.stderr) == bool(code)
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"nothing\n"])
+def test_no_values_have_no_schema(data: bytes) -> None:
+    done = run("values", "infer", stdin=data)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "no values" in done.stderr.splitlines()[-1]

@@ -83,12 +83,15 @@ def check_tables(names: Iterable[str], package: str | None) -> None:
 
 
 def unknown_table(name: str) -> typer.BadParameter:
-    """Make the usage error for a table that does not exist."""
+    """Make the usage error for a table that does not exist, or that only a report has."""
     from kafkawire.capture.tables import TABLES
+    from kafkawire.reports.tables import REPORT_TABLES
 
+    hint = suggestion(name, TABLES)
+    if name in REPORT_TABLES:
+        hint = f"; kafkawire sql has it: SELECT * FROM {name}"
     return typer.BadParameter(
-        f"unknown table {name!r}{suggestion(name, TABLES)}; tables: {', '.join(TABLES)}",
-        param_hint="--table",
+        f"unknown table {name!r}{hint}; tables: {', '.join(TABLES)}", param_hint="--table"
     )
 
 

@@ -48,7 +48,8 @@ class RuleOptions(NamedTuple):
         try:
             return Diagnosis(scene, rules, self._settings())
         except RuleError as error:
-            raise _usage_error(error) from None
+            option = "--disable" if error.name in (self.disable or ()) else "--set"
+            raise _usage_error(error, option) from None
 
     def _settings(self) -> Settings:
         """Parse the options."""
@@ -79,5 +80,6 @@ def rules_in_use() -> dict[str, RuleDefinition]:
         raise _usage_error(error) from None
 
 
-def _usage_error(error: RuleError) -> typer.BadParameter:
-    return typer.BadParameter(f"{error}{suggestion(error.name, error.names)}")
+def _usage_error(error: RuleError, option: str | None = None) -> typer.BadParameter:
+    reason = f"{error}{suggestion(error.name, error.names)}"
+    return typer.BadParameter(reason, param_hint=option)

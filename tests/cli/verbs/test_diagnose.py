@@ -86,6 +86,8 @@ def test_rules_are_listed_without_captures() -> None:
     [
         ((), "give captures, or --list"),
         ((OLD, "--disable", "tiny-batch"), "did you mean tiny-batches?"),
+        ((OLD, "--disable", "tiny-batch"), "for --disable: unknown rule"),
+        ((OLD, "--set", "tiny-batches.byte=1"), "for --set: the rule tiny-batches has no"),
         ((OLD, "--set", "tiny-batches.byte=3"), "did you mean bytes?"),
         ((OLD, "--set", "tiny-batches.bytes=few"), "must be a number"),
         ((OLD, "--set", "tiny-batches.bytes"), "expected RULE.THRESHOLD=VALUE"),

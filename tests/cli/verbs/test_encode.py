@@ -94,6 +94,12 @@ def test_an_unknown_version_is_a_usage_error() -> None:
     assert "unsupported version 44: HeartbeatRequest has versions 0-4" in result.stderr
 
 
+def test_without_a_version_those_that_exist_are_named() -> None:
+    result = run("encode", "{}", "--api", "Heartbeat")
+    assert result.exit_code == 2
+    assert "Missing --version: HeartbeatRequest has versions 0-4" in result.stderr
+
+
 @pytest.mark.parametrize(("text", "code", "message"), MISTAKES)
 def test_mistakes(text: str, code: int, message: str, tmp_path: Path) -> None:
     latin = tmp_path / "latin.json"

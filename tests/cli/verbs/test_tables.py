@@ -214,6 +214,7 @@ REFUSED = [
     (["--table", "records", "--table", "exchanges", "-o", "out.csv"], "'out.csv' is one file"),
     (["--table", "records", "--table", "exchanges", "-o", "{table}.txt"], ".jsonl, .csv, .parquet"),
     (["--table", "offsets"], "unknown table 'offsets'"),
+    (["--table", "lag"], "kafkawire sql has it: SELECT * FROM lag"),
     (["-o", "out.csv"], "only allowed with --table"),
     (["--table", "records", "-o", "out.txt"], ".jsonl, .csv, .parquet"),
     (["-o", "out.csv", "--format", "jsonl"], "Invalid value for --output: only allowed with"),

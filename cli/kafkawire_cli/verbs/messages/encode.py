@@ -29,7 +29,9 @@ def encode(  # noqa: PLR0913 - options of the verb
             autocompletion=complete_message,
         ),
     ],
-    version: Annotated[int, typer.Option(metavar="N", help="API version.")],
+    version: Annotated[
+        int | None, typer.Option(metavar="N", help="API version; required.", show_default=False)
+    ] = None,
     direction: Annotated[
         str, typer.Option(metavar="request|response", help="Direction.")
     ] = "request",
@@ -73,7 +75,7 @@ def encode(  # noqa: PLR0913 - options of the verb
         )
     messages = registry(package)
     name = message_name(api, direction_of(direction), messages)
-    checked_version(messages.get(name), version)
+    version = checked_version(messages.get(name), version)
     json_text = _text(text)
     try:
         obj = json.loads(json_text)

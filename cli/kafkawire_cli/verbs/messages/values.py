@@ -41,22 +41,26 @@ def infer(
     \b
     kafkawire consume orders -e -f value | kafkawire values infer --title Order > orders.json
 
-    Every value is valid in the schema. Exit code 1: a line is not JSON (the others are used); 2:
-    usage error.
+    Every value is valid in the schema. Exit code 1: there are no values, or a line is not JSON (the
+    others are used); 2: usage error.
     """
     from kafkawire.values.inference import Inference
     from kafkawire.values.plain import decode_json
 
     inference = Inference()
-    invalid = 0
+    valid = invalid = 0
     for number, line in enumerate(_lines(source), 1):
         if not line.strip():
             continue
         try:
             inference.add(decode_json(line))
+            valid += 1
         except InvalidRecordValue as error:
             invalid += 1
             typer.echo(printable(f"line {number}: {error}"), err=True)
+    if not valid:
+        typer.echo("kafkawire values infer: no values, so no schema", err=True)
+        raise typer.Exit(1)
     schema = inference.schema()
     if title is not None:
         schema = {"$schema": schema.pop("$schema"), "title": title} | schema
