@@ -200,6 +200,10 @@ def admin_beside(values: Mapping[str, Any]) -> Admin:
     return Admin({key: value for key, value in values.items() if key in ADMIN_KEYS})
 
 
+IN_CAPTURES: Final[Mapping[str, str]] = {"named": "; of captures, --filter 'topic == NAME'"}
+"""Parameter for a cluster -> what does the same for captures."""
+
+
 def is_live(
     context: typer.Context,
     captures: list[str] | None,
@@ -234,7 +238,8 @@ def is_live(
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             subject = "captures" if live else f"a cluster ({CLUSTER})"
-            raise typer.BadParameter(f"only allowed with {subject}", param_hint=options[name])
+            reason = f"only allowed with {subject}{'' if live else IN_CAPTURES.get(name, '')}"
+            raise typer.BadParameter(reason, param_hint=options[name])
     return live
 
 

@@ -393,6 +393,7 @@ USAGE: Final[dict[tuple[str, ...], str]] = {
     ("groups", "x.pcap", "-b", NOBODY): "not allowed together with captures",
     ("topics", "x.pcap", "--create", "t"): "only allowed with a cluster",
     ("groups", "x.pcap", "--delete", "g"): "only allowed with a cluster",
+    ("topics", "x.pcap", "--topic", "t"): "of captures, --filter 'topic == NAME'",
     ("groups", "x.pcap", "--reset-offsets"): "only allowed with a cluster",
     ("groups", "-b", NOBODY, "--to-latest"): "--to-latest: only allowed with --reset-offsets",
     ("groups", "-b", NOBODY, "--reset-offsets"): "--group: expected one group to change",

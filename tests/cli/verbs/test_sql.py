@@ -318,3 +318,10 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 main()
 """
+
+
+@pytest.mark.parametrize("text", [b"", b" \n;\n-- nothing\n"])
+def test_no_query_at_all_is_an_error(text: bytes) -> None:
+    result = run("sql", CAPTURE, stdin=text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no query" in result.stderr

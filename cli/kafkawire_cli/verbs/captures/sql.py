@@ -246,7 +246,9 @@ def _prompt(database: Database, form: Shape) -> None:
     prompts = sys.stdin.isatty()
     if prompts:
         import readline  # noqa: F401 - `input` edits lines with it
+    ran = False
     for statement in _statements(prompts):
+        ran = True
         try:
             _show(database.run(statement), form)
         except QueryError as error:
@@ -257,6 +259,8 @@ def _prompt(database: Database, form: Shape) -> None:
             if not prompts:
                 raise
             print("interrupted", file=sys.stderr)
+    if not (prompts or ran):
+        raise QueryError("no query, and no statements in standard input")
 
 
 def _statements(prompts: bool) -> Iterator[str]:
