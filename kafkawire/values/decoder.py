@@ -3,8 +3,7 @@
 Whatever the bytes are, the result is a value or the reason why there is none; a schema is
 compiled once, and the number of those kept is bounded.
 
-    auto: header with a GUID, magic byte and id -> the schema's type (an id of 8 bytes: if there is
-                                                   such a schema)
+    auto: header with a GUID, magic byte and id -> the schema's type; an id of 8 bytes, if it exists
           a schema of the topic in a directory  -> its type
           otherwise                             -> json, string, msgpack or bytes
 """
@@ -31,7 +30,7 @@ from .framing import (
 from .looked_up import NamedSchema, look_up
 from .plain import DECODERS, ENCODERS, decode_json, decode_string, detected
 from .protobuf import ProtobufCodec
-from .schema import Schema, SchemaKey, SchemaSource, SchemaType, Subject
+from .schema import Schema, SchemaSource, SchemaType, Subject
 
 Codec = AvroCodec | ProtobufCodec | None
 """Of a schema; None for JSON Schema, against which values are not checked."""
@@ -135,7 +134,7 @@ class ValueDecoder:
         self, frame: Frame, data: bytes, subject: Subject | None, kind: SchemaType | None
     ) -> DecodedValue:
         """Decode a value that names its schema. kind: None for any."""
-        name = _key_name(frame.key)
+        name = f"schema {frame.key}"
         form = FORMATS[kind] if kind else "schema"
         try:
             found = self._of_key(frame, subject)
@@ -291,10 +290,6 @@ def _indexes(codec: ProtobufCodec, frame: Frame) -> tuple[tuple[int, ...], int]:
     if named is None or indexes is None:
         return message_indexes(frame.head, frame.at)
     return indexes, named[1]
-
-
-def _key_name(key: SchemaKey) -> str:
-    return f"schema {key}"
 
 
 def _codec(schema: Schema, bounds: Bounds) -> Codec:

@@ -107,6 +107,7 @@ WRONG = [
     ("api == 'Fet*'", "unknown API 'Fet*'; did you mean Fetch?", "'Fet*'"),
     ("api in (Fetch, Prodduce)", "unknown API 'Prodduce'; did you mean Produce?", "Prodduce"),
     ("error == UNKNOWN_TOPIC", "unknown error code 'UNKNOWN_TOPIC'; did you mean", "UNKNOWN_TOPIC"),
+    ("error == NOT_LEADR", "did you mean NOT_LEADER_OR_FOLLOWER?", "NOT_LEADR"),
     ("status == malformd", "unknown status 'malformd'; did you mean malformed?", "malformd"),
     ("direction == req", "unknown direction 'req'; did you mean request?", "req"),
     ("api > Fetch", "api has no order", ">"),

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from fnmatch import translate
 from operator import ge, gt, le, lt
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ...display import most_similar
 from ...errors import FilterError
 from .fields import Field, Type
 from .tokens import Token
@@ -92,10 +92,10 @@ def test_of(field: Field, operator: str, given: list[Token], text: str) -> Test:
 def suggestion(text: str, known: dict[str, str]) -> str:
     """Return `; did you mean X?` with the most similar name, "" for none. known: by lower case."""
     plain = text.lower().strip("*?[]")
-    close = get_close_matches(plain, known, 1) if len(plain) < 256 else []
-    if not close and plain:  # part of a name, as in patterns
-        close = [name for name in known if plain in name][:1]
-    return f"; did you mean {known[close[0]]}?" if close else ""
+    close = most_similar(plain, known.values()) if len(plain) < 256 else None
+    if close is None and plain:  # part of a name, as in patterns
+        close = next((known[name] for name in known if plain in name), None)
+    return "" if close is None else f"; did you mean {close}?"
 
 
 WHAT: Final = {"api": "API", "error": "error code"}

@@ -90,31 +90,29 @@ def sql(  # noqa: PLR0913 - options of the verb
 
     \b
     kafkawire sql "SELECT api_name, count(*) FROM exchanges GROUP BY 1" *.pcap
-    kafkawire sql "FROM records SELECT topic, value LIMIT 5" trace.pcap -f csv
-    kafkawire sql "FROM exchanges" trace.pcap -o exchanges.parquet
+    kafkawire sql "FROM records SELECT topic, value LIMIT 5" trace.pcap -o values.csv
     kafkawire sql "SELECT avg(value.amount) FROM orders" t.pcap --topic orders --values auto
     kafkawire sql trace.pcap        # a prompt: SHOW TABLES; DESCRIBE exchanges;
     kafkawire sql trace.pcap < queries.sql
 
     Tables: exchanges, messages, records, partitions, connections, group_events, problems; absences,
-    findings, lag, load (docs/tables.md). Only those that a query needs are made. The SQL is
+    deliveries, findings, lag, load (docs/tables.md). Only what a query needs is made. The SQL is
     DuckDB's, which needs `pip install 'kafkawire[sql]'`. Queries can neither read nor write files.
 
-    Exit code 1: something is not fully decoded (only with --strict); 2: a statement fails, an input
-    cannot be read, or usage error.
+    Exit code 1: not everything is decoded (only with --strict); 2: usage error, a statement fails,
+    or an input cannot be read.
     """
-    query, files = _query(given)
-    form = _form(shape, to)
+    (query, files), form = _query(given), _form(shape, to)
     if to is not None and query is None:
         raise typer.BadParameter("only allowed with a query", param_hint="--output")
     if query is None and files == ["-"]:
         raise MissingOption("standard input is the capture", param_hint="QUERY")
     if to is not None:
         check_output([to], [*files, keylog])
-    pipes.keep_memory()
-    pipes.collect_at_exit()
     from kafkawire.capture.tables.arrow.importing import import_arrow
 
+    pipes.keep_memory()
+    pipes.collect_at_exit()
     import_arrow()
     brokers = known(port, broker, keylog, tunnels=tunnel)
     shown = Shown(show_secrets, redact)
@@ -243,24 +241,22 @@ def _show(
 
 def _prompt(database: Database, form: Shape) -> None:
     """Run statements as they are typed; the first error ends those of a pipe."""
-    prompts = sys.stdin.isatty()
-    if prompts:
-        import readline  # noqa: F401 - `input` edits lines with it
-    ran = False
-    for statement in _statements(prompts):
-        ran = True
+    statement = None
+    if not sys.stdin.isatty():
+        for statement in _statements(prompts=False):
+            _show(database.run(statement), form)
+        if statement is None:
+            raise QueryError("no query, and no statements in standard input")
+        return
+    import readline  # noqa: F401 - `input` edits lines with it
+
+    for statement in _statements(prompts=True):
         try:
             _show(database.run(statement), form)
         except QueryError as error:
-            if not prompts:
-                raise
             _say(error)
         except KeyboardInterrupt:
-            if not prompts:
-                raise
             print("interrupted", file=sys.stderr)
-    if not (prompts or ran):
-        raise QueryError("no query, and no statements in standard input")
 
 
 def _statements(prompts: bool) -> Iterator[str]:
