@@ -182,7 +182,9 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     ),
     "metadata.max.age.ms": Key(MILLISECONDS, 300_000, "when to refresh metadata without errors"),
     "metadata.recovery.strategy": Key(
-        one_of("none", "rebootstrap"), "rebootstrap", "what to do when no known broker is reachable"
+        one_of("none", "rebootstrap"),
+        "rebootstrap",
+        "what to do when no known broker is reachable, or a broker requires it",
     ),
     "max.in.flight.requests.per.connection": Key(
         integer(1, INT32), 5, "in-flight requests per connection"

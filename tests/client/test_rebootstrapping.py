@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from kafkawire.client.config import Setting
 from kafkawire.client.network.network import Network, NetworkEffect
 from kafkawire.client.network.transport import BytesReceived, Connect, ConnectionMade, Write
 from kafkawire.client.requests import RequestMetadataUpdate
@@ -62,14 +63,18 @@ class Brokers:
 
 
 @pytest.mark.parametrize(
-    ("error", "hosts"),
+    ("error", "strategy", "hosts"),
     [
-        (ErrorCode.NONE, ["front", "broker1"]),
-        (ErrorCode.REBOOTSTRAP_REQUIRED, ["front", "broker1", "front"]),
+        (ErrorCode.NONE, "rebootstrap", ["front", "broker1"]),
+        (ErrorCode.REBOOTSTRAP_REQUIRED, "rebootstrap", ["front", "broker1", "front"]),
+        (ErrorCode.REBOOTSTRAP_REQUIRED, "none", ["front", "broker1"]),
     ],
 )
-def test_bootstrap_servers_are_used_again(error: ErrorCode, hosts: list[str]) -> None:
-    machine = network(Random(1), [("front", 9092)])
+def test_bootstrap_servers_are_used_again(
+    error: ErrorCode, strategy: str, hosts: list[str]
+) -> None:
+    config: dict[str, Setting] = {"metadata.recovery.strategy": strategy}
+    machine = network(Random(1), [("front", 9092)], config)
     brokers = Brokers(machine)
     for now, code in ((0.0, ErrorCode.NONE), (1.0, ErrorCode.NONE), (2.0, error)):
         brokers.metadata_error = code

@@ -271,7 +271,8 @@ class Network:
             return
         assert isinstance(event.message, MetadataResponse)
         response = event.message
-        if response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED:
+        required = response.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
+        if required and self._settings.rebootstrap:  # else as any response, as Java's client
             self._bootstrapping = True
             self._metadata_updater.on_failure(now)
         elif not response.brokers:

@@ -12,7 +12,8 @@ from .connection_states import ConnectionSettings
 class NetworkSettings:
     """Settings of a client's network; times in seconds.
 
-    rebootstrap: go back to the bootstrap servers when no known broker is reachable (KIP-899).
+    rebootstrap: go back to the bootstrap servers when no known broker is reachable (KIP-899), or
+    when a broker requires it (KIP-1102).
     bootstrap_timeout_s: how long to try the bootstrap servers before requests fail; None: as long
     as the requests' own timeouts.
     """
