@@ -14,12 +14,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Self
 
-from ..client.arguments import seconds
 from ..client.consumer import (
     CommitKind,
-    ConsumerRecord,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     RequestTimedOut,
@@ -38,10 +35,9 @@ from ..client.consumer.checking import (
     topics_of,
 )
 from ..client.consumer.offsets.lookups import EARLIEST, LATEST
-from ..client.failures import ClientClosed
 from ..client.group_metadata import ConsumerGroupMetadata
 from ..errors import LocalProtocolError
-from .clients.consumer_session import POLL_INTERVAL_S, ConsumerSession, RebalanceListener
+from .clients.consumer_session import ConsumerSession, RebalanceListener
 
 
 class Consumer(ConsumerSession):
@@ -143,53 +139,6 @@ class Consumer(ConsumerSession):
         """The offset of the next record of an assigned partition; None while it is not known."""
         position = self._running()[1].positions.position(partition)
         return None if position is None else position.offset
-
-    # -- reading
-
-    async def poll(
-        self, timeout_s: float | None = None, *, max_records: int | None = None
-    ) -> list[ConsumerRecord]:
-        """Return the next records: at least one, unless the timeout expires.
-
-        timeout_s: None waits for ever. max_records: overrides max.poll.records.
-        Raises ConsumerError or a subclass; the next poll tries again.
-        """
-        driver, machine = self._running()
-        if timeout_s is not None:
-            seconds(timeout_s)
-        if self._polling:
-            raise LocalProtocolError("another poll of this consumer is in progress")
-        self._return_records()
-        self._max_records = max_records
-        driver.handle(events.Poll(max_records))
-        self._polling = True
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wait_until(self._poll_finished)
-        except TimeoutError:
-            if not self._poll_finished():
-                return []
-        finally:
-            self._polling = False
-            if machine.polling:  # no records, and no error
-                driver.handle(events.StopPolling())
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-        if self._closed:
-            raise ClientClosed("the consumer")
-        return list(self._unread)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> ConsumerRecord:
-        if self._clock() < self._poll_due_at:
-            for record in self._unread:
-                return record
-        self._unread = iter(await self.poll())
-        self._poll_due_at = self._clock() + POLL_INTERVAL_S
-        return next(self._unread)
 
     # -- offsets
 

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from operator import length_hint
-from typing import Final, Self, TypeAlias, assert_never
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias, assert_never
 
 from ..client.arguments import seconds, topic_names
 from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import TopicPartition
 from ..client.consumer import events as calls
-from ..client.failures import AlreadyStarted, ClientClosed
+from ..client.failures import ClientClosed
+from ..client.member_id import new_member_id
 from ..client.share_consumer import (
     SHARE_CONSUMER_KEYS,
     AcknowledgeFailed,
@@ -36,18 +37,11 @@ from ..client.share_consumer import (
 )
 from ..client.share_consumer import ShareConsumer as ShareConsumerMachine
 from ..client.share_consumer.configuration import KEYS_OF_GROUPS
-from ..errors import InvalidValue, LocalProtocolError
-from .clients.driver import Driver, DriverFailed
-from .clients.member_id import new_member_id
-from .clients.open_client import open_client
-from .clients.pending_calls import PendingCalls
-from .scoped import Scoped
-from .sockets.socket import CLOSE_TIMEOUT_S
+from ..errors import InvalidValue
+from .clients.driver import DriverFailed
+from .clients.polling_client import PollingClient
 
 LOG: Final = logging.getLogger("kafkawire.share_consumer")
-NAME: Final = "the share consumer"
-POLL_INTERVAL_S: Final = 1.0
-"""How long buffered records are returned before those returned so far are accepted."""
 
 AcknowledgementCallback: TypeAlias = Callable[
     [TopicPartition, tuple[AcknowledgementRange, ...], AcknowledgeFailed | None], object
@@ -56,7 +50,7 @@ AcknowledgementCallback: TypeAlias = Callable[
 Results: TypeAlias = dict[TopicPartition, AcknowledgeFailed | None]
 
 
-class ShareConsumer(Scoped):
+class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
     """Reads records as a member of a share group (KIP-932); `SHARE_CONSUMER_KEYS` has all keys.
 
     Raises ConfigurationError for an unknown key or an invalid value. Used by one task at a time;
@@ -64,27 +58,16 @@ class ShareConsumer(Scoped):
     or OutOfRange, and changes nothing.
     """
 
+    what = "share consumer"
+
     def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._values = read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS)
+        super().__init__(read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS))
         self._config = share_consumer_config(self._values)
-        self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
-        self._machine: ShareConsumerMachine | None = None
-        self._calls = PendingCalls()
-        self._unread: Iterator[ShareRecord] = iter(())
-        self._poll_due_at = 0.0
-        self._error: Exception | None = None
-        self._polling = False
-        self._max_records: int | None = None
-        self._closed = False
+        if self._explicit:
+            self._poll_interval_s = math.inf  # a poll requires that all are acknowledged
         self._callback: AcknowledgementCallback | None = None
 
     # -- lifecycle
-
-    async def start(self) -> None:
-        """Start to connect; `async with` calls it."""
-        if self._driver is not None:
-            raise AlreadyStarted(NAME)
-        self._driver = open_client(self._values, self._owners, self._on_effect)
 
     async def close(self, timeout_s: float = 30.0) -> None:
         """Send pending acknowledgements, leave the group, and close.
@@ -93,22 +76,19 @@ class ShareConsumer(Scoped):
         next poll or commit. timeout_s: how long that may take. On return nothing is open, even if
         cancelled.
         """
-        driver = self._driver
-        if driver is None:
-            return
-        try:
-            if not self._closed:
-                driver.handle(calls.Close(timeout_s))
-                await self._wait_until(lambda: self._closed)
-        finally:
-            self._closed = True
-            self._calls.fail(ClientClosed(NAME))
-            await driver.close(min(timeout_s, CLOSE_TIMEOUT_S))
+        await super().close(timeout_s)
+
+    def _end(self, error: Exception) -> None:
+        super()._end(error)
+        self._unread = iter(())
 
     def _owners(self, view: ClusterView) -> Mapping[str, ShareConsumerMachine]:
-        machine = ShareConsumerMachine(self._config, view, new_member_id(), rng=random.random)
-        self._machine = machine
-        return {"share_consumer": machine}
+        member_id = new_member_id(random.random)
+        self._machine = ShareConsumerMachine(self._config, view, member_id, rng=random.random)
+        return {"share_consumer": self._machine}
+
+    def _returned(self, records: list[ShareRecord]) -> events.ReturnRecords:
+        return events.ReturnRecords(records)
 
     # -- subscription
 
@@ -152,43 +132,7 @@ class ShareConsumer(Scoped):
         timeout_s: None waits for ever. max_records: overrides max.poll.records.
         Raises ConsumerError or a subclass; the next poll tries again.
         """
-        driver, machine = self._running()
-        if timeout_s is not None:
-            seconds(timeout_s)
-        if self._polling:
-            raise LocalProtocolError("another poll of this share consumer is in progress")
-        self._return_records()
-        self._max_records = max_records
-        driver.handle(calls.Poll(max_records))
-        self._polling = True
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wait_until(self._poll_finished)
-        except TimeoutError:
-            if not self._poll_finished():
-                return []
-        finally:
-            self._polling = False
-            if machine.polling:  # no records, and no error
-                driver.handle(calls.StopPolling())
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-        if self._closed:
-            raise ClientClosed(NAME)
-        return list(self._unread)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> ShareRecord:
-        driver, _ = self._running()
-        if self._explicit or driver.now() < self._poll_due_at:
-            for record in self._unread:
-                return record
-        self._unread = iter(await self.poll())
-        self._poll_due_at = driver.now() + POLL_INTERVAL_S
-        return next(self._unread)
+        return await super().poll(timeout_s, max_records=max_records)
 
     # -- acknowledging
 
@@ -242,28 +186,6 @@ class ShareConsumer(Scoped):
     def _explicit(self) -> bool:
         return self._config.acknowledgement_mode is AcknowledgementMode.EXPLICIT
 
-    def _running(
-        self,
-    ) -> tuple[Driver[events.UserEvent, events.UserEffect], ShareConsumerMachine]:
-        if self._driver is None or self._machine is None or self._closed:
-            raise ClientClosed(NAME)
-        return self._driver, self._machine
-
-    def _return_records(self) -> bool:
-        """Return records to the machine that the user has not seen."""
-        left = list(self._unread)
-        if left:
-            self._running()[0].handle(events.ReturnRecords(left))
-        return bool(left)
-
-    def _poll_finished(self) -> bool:
-        return length_hint(self._unread) > 0 or self._error is not None or self._closed
-
-    async def _wait_until(self, finished: Callable[[], bool]) -> None:
-        while not finished():
-            self._calls.changed.clear()
-            await self._calls.changed.wait()
-
     def _on_effect(self, effect: events.UserEffect | DriverFailed) -> None:
         """Handle the machine's effects for its user."""
         match effect:
@@ -280,12 +202,10 @@ class ShareConsumer(Scoped):
             case calls.Done(key=key):
                 self._calls.resolve(key, None)
             case calls.Closed():
-                self._closed = True
-                self._calls.fail(ClientClosed(NAME))
+                self._end(ClientClosed("the share consumer"))
             case DriverFailed(error=failure):
                 self._error = failure
-                self._closed = True
-                self._calls.fail(failure)
+                self._end(failure)
             case _:
                 assert_never(effect)
         self._calls.changed.set()

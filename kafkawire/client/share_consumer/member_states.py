@@ -1,6 +1,7 @@
 """States, events and effects of a member of a share group.
 
-Events say what happened, effects say what to do; both are values.
+Events say what happened, effects say what to do; both are values. Those that members of
+consumer groups have, too, are in `consumer.group.member_states`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,16 @@ from enum import Enum
 from typing import Final
 
 from ...messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
-from ...protocol.error_code import ErrorCode
+from ..consumer.consumer_group.recovery import HEARTBEAT, Recovery, listed
 from ..consumer.failures import GroupFailed
+from ..consumer.group.member_states import (
+    Busy,
+    GroupRefused,
+    HeartbeatDue,
+    Left,
+    Polled,
+    PollExpired,
+)
 from ..requests import ForgetCoordinator, SendRequest
 
 
@@ -42,40 +51,12 @@ LEGAL: Final[Mapping[MemberState, frozenset[MemberState]]] = {
 # fmt: on
 
 
-# Errors.
-
-
-class Recovery(Enum):
-    """How to recover from an error of a heartbeat."""
-
-    RETRY = "send the heartbeat again after a backoff"
-    FIND_COORDINATOR = "find the coordinator, then retry"
-    REJOIN = "the assignment is lost: join with epoch 0"
-    FATAL = "fail, and report the error to the user; the next poll joins again"
-
-
-_R, _E = Recovery, ErrorCode
-
-# fmt: off
-RECOVERY: Final[Mapping[ErrorCode, Recovery]] = {
-    _E.COORDINATOR_LOAD_IN_PROGRESS: _R.RETRY,
-    _E.REQUEST_TIMED_OUT:            _R.RETRY,
-    _E.COORDINATOR_NOT_AVAILABLE:    _R.FIND_COORDINATOR,
-    _E.NOT_COORDINATOR:              _R.FIND_COORDINATOR,
-    _E.UNKNOWN_MEMBER_ID:            _R.REJOIN,
-    _E.FENCED_MEMBER_EPOCH:          _R.REJOIN,
-}
-"""Error -> recovery; any other error is FATAL."""
-# fmt: on
-
-
 def recovery(code: int) -> Recovery:
-    """Return how to recover from an error."""
-    listed = {int(each): action for each, action in RECOVERY.items()}
-    return listed.get(code, Recovery.FATAL)
+    """Return how to recover from an error of a heartbeat."""
+    return listed(HEARTBEAT, code)
 
 
-# Events.
+# Events, beside those of all members.
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +64,6 @@ class SubscriptionChanged:
     """The user subscribes to these topics."""
 
     topics: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Polled:
-    """The user is waiting for records."""
-
-
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """The user has left the poll: max.poll.interval.ms runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +79,6 @@ class Refused:
 
     action: Recovery
     error: GroupFailed
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatDue:
-    """The interval between heartbeats, or the backoff after a failure, is over."""
-
-
-@dataclass(frozen=True, slots=True)
-class PollExpired:
-    """The user has not polled for max.poll.interval.ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +100,7 @@ Deadline = HeartbeatDue | PollExpired
 """The events that time brings."""
 
 
-# Effects, beside requests.
+# Effects, beside requests and those of all members.
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +108,6 @@ class AssignmentChanged:
     """The partitions to fetch from: topic ids and partition numbers."""
 
     partitions: frozenset[tuple[bytes, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRefused:
-    """An error for the user."""
-
-    error: GroupFailed
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """The member has left the group, as far as it can know."""
 
 
 MemberEffect = SendRequest | ForgetCoordinator | AssignmentChanged | GroupRefused | Left

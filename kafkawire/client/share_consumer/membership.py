@@ -21,35 +21,29 @@ from ...messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from ...messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from ...protocol.error_code import ErrorCode
 from ..cluster import ClusterView
+from ..consumer.consumer_group.heartbeating import HeartbeatingMember
+from ..consumer.consumer_group.recovery import Recovery
 from ..consumer.failures import GroupFailed
-from ..network.backoff import Backoff, Rng
-from ..requests import (
-    Coordinator,
-    CoordinatorKind,
-    ForgetCoordinator,
-    NoResponse,
-    Reason,
-    ResponseReceived,
-    Same,
-    SendRequest,
+from ..consumer.group.member_states import (
+    Busy,
+    GroupRefused,
+    HeartbeatDue,
+    Left,
+    Polled,
+    PollExpired,
 )
+from ..consumer.group.polling import Rows
+from ..network.backoff import Rng
+from ..requests import NoResponse, Reason, ResponseReceived, Same, SendRequest
 from .configuration import ShareConsumerConfig
 from .member_states import (
     LEGAL,
     AssignmentChanged,
-    Busy,
-    Deadline,
-    GroupRefused,
-    HeartbeatDue,
     HeartbeatResponded,
     LeaveWanted,
-    Left,
     MemberEffect,
     MemberEvent,
     MemberState,
-    Polled,
-    PollExpired,
-    Recovery,
     Refused,
     SubscriptionChanged,
     recovery,
@@ -58,7 +52,6 @@ from .member_states import (
 Effects: TypeAlias = list[MemberEffect]
 S = MemberState
 
-REQUEST_KEY: Final = "membership"
 JOIN_EPOCH: Final = 0
 LEAVE_EPOCH: Final = -1
 HIGHEST_VERSION: Final = 1
@@ -70,11 +63,13 @@ NO_SHARE_GROUPS: Final = (
 )
 
 
-class Membership:
+class Membership(HeartbeatingMember[ShareConsumerConfig]):
     """The member of a share group. rng: returns random numbers in [0, 1), for backoff.
 
     member_id: its own, a UUID as Kafka writes it. epoch: that of its next heartbeat.
     """
+
+    api = ApiKey.SHARE_GROUP_HEARTBEAT
 
     def __init__(
         self,
@@ -85,26 +80,17 @@ class Membership:
         owner: str,
         rng: Rng,
     ) -> None:
+        super().__init__(config, config.group_id, owner=owner, rng=rng)
         self.state = S.UNSUBSCRIBED
         self.member_id = member_id
         self.epoch = JOIN_EPOCH
         self.topics: frozenset[str] = frozenset()
-        self.polling = False
-        self.error: GroupFailed | None = None
-        self._config = config
         self._view = view
-        self._owner = owner
-        self._rng = rng
-        self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
-        self._coordinator = Coordinator(CoordinatorKind.GROUP, config.group_id)
-        self._serial = 0
         self._in_flight: int | None = None
         """The serial of the heartbeat whose response counts."""
         self._sent_topics: frozenset[str] | None = None
         """The subscription that the coordinator has; None if that is not sure."""
-        self._failures = 0
         self._rejoins = 0
-        self._deadlines: dict[type[Deadline], float] = {}
 
     # -- the contract
 
@@ -114,17 +100,6 @@ class Membership:
             return self._on_outcome(event, now)
         return HANDLERS[type(event)][self.state](self, event, now)
 
-    def next_deadline(self) -> float | None:
-        return min(self._deadlines.values(), default=None)
-
-    def advance(self, now: float) -> Effects:
-        effects: Effects = []
-        for due, time in sorted(self._deadlines.items(), key=lambda item: item[1]):
-            if time <= now and self._deadlines.get(due) == time:
-                del self._deadlines[due]
-                effects += self.handle(due(), now)
-        return effects
-
     def _on_outcome(self, event: ResponseReceived | NoResponse, now: float) -> Effects:
         assert isinstance(event.request.key, tuple)
         if event.request.key[1] != self._in_flight:
@@ -133,7 +108,7 @@ class Membership:
         return self.handle(self._read(event), now)
 
     def _read(self, event: ResponseReceived | NoResponse) -> HeartbeatResponded | Refused:
-        group = self._config.group_id
+        group = self.config.group_id
         if isinstance(event, NoResponse):
             action = Recovery.RETRY if event.retriable else Recovery.FATAL
             reason = f"share group {group!r}: {event.reason.value} {event.detail}".rstrip()
@@ -198,29 +173,22 @@ class Membership:
         joins, changed = self.epoch == JOIN_EPOCH, self.topics != self._sent_topics
         self._sent_topics = self.topics
         return [
-            self._request(
+            self._heartbeat_request(
                 ShareGroupHeartbeatRequest(
-                    rack_id=self._config.client_rack if joins else None,
+                    rack_id=self.config.client_rack if joins else None,
                     subscribed_topic_names=sorted(self.topics) if joins or changed else None,
                 ),
                 self.epoch,
             )
         ]
 
-    def _request(self, message: ShareGroupHeartbeatRequest, epoch: int) -> SendRequest:
-        message.group_id = self._config.group_id
+    def _heartbeat_request(self, message: ShareGroupHeartbeatRequest, epoch: int) -> SendRequest:
+        message.group_id = self.group_id
         message.member_id = self.member_id
         message.member_epoch = epoch
-        self._serial += 1
+        request = self._request(Same(message, 0, HIGHEST_VERSION))
         self._in_flight = self._serial
-        return SendRequest(
-            self._owner,
-            (REQUEST_KEY, self._serial),
-            self._coordinator,
-            ApiKey.SHARE_GROUP_HEARTBEAT,
-            Same(message, 0, HIGHEST_VERSION),
-            self._config.request_timeout_s,
-        )
+        return request
 
     def _on_heartbeat_due(self, _event: HeartbeatDue, now: float) -> Effects:
         return self._heartbeat(now) if self._in_flight is None else []
@@ -231,7 +199,7 @@ class Membership:
             self._transition(S.STABLE)
         self.epoch = response.member_epoch
         self._failures = self._rejoins = 0
-        interval_s = max(response.heartbeat_interval_ms / 1000, self._config.retry_backoff_s)
+        interval_s = max(response.heartbeat_interval_ms / 1000, self.config.retry_backoff_s)
         self._deadlines[HeartbeatDue] = now + interval_s
         effects: Effects = []
         if response.assignment is not None:
@@ -257,14 +225,6 @@ class Membership:
         self._sent_topics = None
         return RECOVERIES[event.action](self, event, now)
 
-    def _retry(self, _event: Refused, now: float) -> Effects:
-        self._failures += 1
-        self._deadlines[HeartbeatDue] = now + self._backoff.after(self._failures, self._rng)
-        return []
-
-    def _find_coordinator(self, event: Refused, now: float) -> Effects:
-        return [ForgetCoordinator(self._coordinator), *self._retry(event, now)]
-
     def _on_fenced(self, event: Refused, now: float) -> Effects:
         self.epoch = JOIN_EPOCH
         self._transition(S.JOINING)
@@ -282,25 +242,11 @@ class Membership:
 
     # -- polling
 
-    def _poll_started(self, _event: Polled, _now: float) -> Effects:
-        self.polling = True
-        self._deadlines.pop(PollExpired, None)
-        return []
-
-    def _poll_ended(self, _event: Busy, _now: float) -> Effects:
-        self.polling = False
-        return []
-
-    def _start_poll_timer(self, _event: Busy, now: float) -> Effects:
-        self.polling = False
-        self._deadlines[PollExpired] = now + self._config.max_poll_interval_s
-        return []
-
     def _on_poll_expired(self, _event: PollExpired, _now: float) -> Effects:
         """Leave the group until the next poll: the user has stopped polling."""
         self._transition(S.STALE)
         self._deadlines.clear()
-        leave = self._request(ShareGroupHeartbeatRequest(), LEAVE_EPOCH)
+        leave = self._heartbeat_request(ShareGroupHeartbeatRequest(), LEAVE_EPOCH)
         self._in_flight = None
         return [leave, AssignmentChanged(frozenset())]
 
@@ -310,7 +256,7 @@ class Membership:
         self.topics = frozenset()
         self._deadlines.clear()
         self._transition(S.LEAVING)
-        leave = self._request(ShareGroupHeartbeatRequest(), LEAVE_EPOCH)
+        leave = self._heartbeat_request(ShareGroupHeartbeatRequest(), LEAVE_EPOCH)
         return [AssignmentChanged(frozenset()), leave]
 
     def _leave_silently(self, _event: LeaveWanted, _now: float) -> Effects:
@@ -327,9 +273,6 @@ class Membership:
         self._transition(S.UNSUBSCRIBED)
         return [Left()]
 
-    def _ignore(self, _event: MemberEvent, _now: float) -> Effects:
-        return []
-
 
 M = Membership
 Handler: TypeAlias = Callable[[Membership, Any, float], Effects]
@@ -339,15 +282,13 @@ RECOVERIES: Final[Mapping[Recovery, Callable[[Membership, Refused, float], Effec
     Recovery.RETRY: M._retry,
     Recovery.FIND_COORDINATOR: M._find_coordinator,
     Recovery.REJOIN: M._on_fenced,
+    Recovery.WAIT_FOR_RELEASE: M._on_fatal,  # a member of a share group has no instance id
     Recovery.FATAL: M._on_fatal,
 }
 
 
-def _row(*handlers: tuple[Handler, tuple[MemberState, ...]]) -> Row:
-    """Return a row of `HANDLERS`: these handlers in these states; other states ignore the event."""
-    handler_of = {state: handler for handler, states in handlers for state in states}
-    return {state: handler_of.get(state, M._ignore) for state in S}
-
+_row: Final = Rows[MemberState, Handler](S, M._ignore)
+"""Makes rows of `HANDLERS`; states that a row does not list ignore the event."""
 
 _MEMBER: Final = (S.JOINING, S.STABLE)
 _OUTSIDE: Final = (S.UNSUBSCRIBED, S.STALE, S.FATAL)

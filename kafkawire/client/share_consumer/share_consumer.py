@@ -19,6 +19,8 @@ from ...errors import LocalProtocolError, counted
 from ..cluster import ClusterView
 from ..consumer.events import Close, Closed, Done, Poll, Raise, StopPolling, Unsubscribe, Warn
 from ..consumer.failures import ConsumerError, FetchFailed
+from ..consumer.group.member import REQUEST_KEY as MEMBERSHIP
+from ..consumer.group.member_states import Busy, GroupRefused, Left, Polled
 from ..consumer.subscription_state import TOPIC_ERRORS
 from ..network.backoff import Rng
 from ..requests import (
@@ -68,7 +70,7 @@ class ShareConsumer:
         self._owner = owner
         self._leaders = leaders.Leaders(config, view, member_id, owner=owner, rng=rng)
         self._machines: Mapping[str, Machine[ResponseReceived | NoResponse, Effect]] = {
-            membership.REQUEST_KEY: self.membership,
+            MEMBERSHIP: self.membership,
             leaders.REQUEST_KEY: self._leaders,
         }
         self._records = RecordStates()
@@ -178,7 +180,7 @@ class ShareConsumer:
         self._left_group = True
         return self.membership.handle(member_states.LeaveWanted(), now)
 
-    def _on_left(self, _event: member_states.Left, now: float) -> Effects:
+    def _on_left(self, _event: Left, now: float) -> Effects:
         if not self._leaders.closing:
             return []
         self._leaders.closing = self._left_group = False
@@ -210,13 +212,13 @@ class ShareConsumer:
         self._take_marked(now + self.config.default_api_timeout_s)
         self.polling = True
         self._max_records = event.max_records or self.config.max_poll_records
-        return self.membership.handle(member_states.Polled(), now)
+        return self.membership.handle(Polled(), now)
 
     def _stop_polling(self, _event: StopPolling | None, now: float) -> Effects:
         if not self.polling:
             return []
         self.polling = False
-        return self.membership.handle(member_states.Busy(), now)
+        return self.membership.handle(Busy(), now)
 
     def _return_records(self, event: events.ReturnRecords, _now: float) -> Effects:
         self._records.return_records(event.records)
@@ -300,9 +302,7 @@ class ShareConsumer:
     def _on_fetch_warning(self, event: leader.FetchWarning, _now: float) -> Effects:
         return [Warn(event.error)]
 
-    def _on_refused(
-        self, event: leader.FetchRefused | member_states.GroupRefused, _now: float
-    ) -> Effects:
+    def _on_refused(self, event: leader.FetchRefused | GroupRefused, _now: float) -> Effects:
         self._errors.append(event.error)
         return []
 
@@ -387,8 +387,8 @@ HANDLERS: Final[Mapping[type[ShareConsumerEvent], Handler]] = {
 
 INTERNAL_HANDLERS: Final[Mapping[type[LeaderEffect | MemberEffect], Handler]] = {
     member_states.AssignmentChanged: C._on_assignment,
-    member_states.GroupRefused: C._on_refused,
-    member_states.Left: C._on_left,
+    GroupRefused: C._on_refused,
+    Left: C._on_left,
     leader.RecordsAcquired: C._on_acquired,
     leader.SessionLost: C._on_session_lost,
     leader.FetchRefused: C._on_refused,

@@ -13,8 +13,7 @@ import inspect
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from operator import length_hint
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final, Protocol, assert_never
 
 from ...client.arguments import seconds
@@ -28,20 +27,15 @@ from ...client.consumer import (
     events,
     read_consumer_config,
 )
-from ...client.failures import AlreadyStarted, ClientClosed
-from ..scoped import Scoped
+from ...client.failures import ClientClosed
 from ..sockets.memory import keep_freed
-from ..sockets.socket import CLOSE_TIMEOUT_S
-from .driver import Driver, DriverFailed
-from .open_client import open_client
-from .pending_calls import PendingCalls
+from .driver import DriverFailed
+from .polling_client import PollingClient
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 COPIES: Final = 4
 """Fetched records in memory: as received, as a frame, as the field of a response, as values."""
-POLL_INTERVAL_S: Final = 1.0
-"""How long buffered records are returned before the next poll of the machine."""
 
 
 class RebalanceListener(Protocol):
@@ -68,22 +62,14 @@ class RebalanceListener(Protocol):
         ...
 
 
-class ConsumerSession(Scoped):
+class ConsumerSession(PollingClient[ConsumerMachine, ConsumerRecord]):
     """A consumer's lifecycle and its events with the machine; `Consumer` has the calls."""
 
+    what = "consumer"
+
     def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._values = read_consumer_config(config)
+        super().__init__(read_consumer_config(config))
         self._config = consumer_config(self._values)
-        self._driver: Driver[events.UserEvent, events.UserEffect] | None = None
-        self._machine: ConsumerMachine | None = None
-        self._calls = PendingCalls()
-        self._unread: Iterator[ConsumerRecord] = iter(())
-        self._poll_due_at = 0.0
-        self._clock: Callable[[], float] = float  # the loop's once started
-        self._error: Exception | None = None
-        self._polling = False
-        self._max_records: int | None = None
-        self._closed = False
         self._listener: RebalanceListener | None = None
         self._listener_call: events.CallListener | None = None
         self._listener_task: asyncio.Task[None] | None = None
@@ -92,29 +78,15 @@ class ConsumerSession(Scoped):
 
     async def start(self) -> None:
         """Start to connect; `async with` calls it."""
-        if self._driver is not None:
-            raise AlreadyStarted("the consumer")
+        await super().start()
         keep_freed(COPIES * self._config.max_partition_fetch_bytes)
-        self._driver = open_client(self._values, self._owners, self._on_effect)
-        self._clock = self._driver.now
 
     async def close(self, timeout_s: float = 30.0) -> None:
         """Commit offsets if enable.auto.commit is on, leave the group, and close.
 
         timeout_s: how long that may take. On return nothing is open, even if cancelled.
         """
-        driver = self._driver
-        if driver is None:
-            return
-        try:
-            if not self._closed:
-                self._return_records()
-                driver.handle(events.Close(timeout_s))
-                await self._wait_until(lambda: self._closed)
-        finally:
-            self._closed = True
-            self._calls.fail(ClientClosed("the consumer"))
-            await driver.close(min(timeout_s, CLOSE_TIMEOUT_S))
+        await super().close(timeout_s)
 
     # -- events and effects
 
@@ -127,11 +99,6 @@ class ConsumerSession(Scoped):
         )
         return {"consumer": self._machine}
 
-    def _running(self) -> tuple[Driver[events.UserEvent, events.UserEffect], ConsumerMachine]:
-        if self._driver is None or self._machine is None or self._closed:
-            raise ClientClosed("the consumer")
-        return self._driver, self._machine
-
     def _send_event(self, event: events.UserEvent) -> None:
         """Pass the machine an event of the user; buffered records go back first."""
         driver, _ = self._running()
@@ -142,15 +109,8 @@ class ConsumerSession(Scoped):
             if interrupted:  # another task's poll was about to return them
                 driver.handle(events.Poll(self._max_records))
 
-    def _return_records(self) -> bool:
-        """Return buffered records to the machine, so that positions are the user's."""
-        left = list(self._unread)
-        if left:
-            self._running()[0].handle(events.ReturnRecords(left))
-        return bool(left)
-
-    def _poll_finished(self) -> bool:
-        return length_hint(self._unread) > 0 or self._error is not None or self._closed
+    def _returned(self, records: list[ConsumerRecord]) -> events.ReturnRecords:
+        return events.ReturnRecords(records)
 
     async def _wait_until(self, finished: Callable[[], bool]) -> None:
         """Wait, and call the listener when requested."""
@@ -215,8 +175,7 @@ class ConsumerSession(Scoped):
             case events.Warn(error=error):
                 LOG.warning("%s", error)
             case events.Closed():
-                self._closed = True
-                self._calls.fail(ClientClosed("the consumer"))
+                self._end(ClientClosed("the consumer"))
             case events.Done(key=key, error=error) if error is not None:
                 self._calls.resolve(key, error)
             case (
@@ -228,8 +187,7 @@ class ConsumerSession(Scoped):
                 self._calls.resolve(key, effect)
             case DriverFailed(error=failure):
                 self._error = failure
-                self._closed = True
-                self._calls.fail(failure)
+                self._end(failure)
             case _:
                 assert_never(effect)
         self._calls.changed.set()

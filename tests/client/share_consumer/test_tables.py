@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from kafkawire.client.consumer.consumer_group.recovery import Recovery
 from kafkawire.client.requests import OwnerEffect, OwnerEvent, Sent
 from kafkawire.client.share_consumer import member_states, membership, record_states, sessions
 from kafkawire.client.share_consumer.errors import LeaderError, leader_error
@@ -15,7 +16,6 @@ from kafkawire.client.share_consumer.leader import LeaderEffect
 from kafkawire.client.share_consumer.member_states import (
     MemberEvent,
     MemberState,
-    Recovery,
     recovery,
 )
 from kafkawire.client.share_consumer.share_consumer import HANDLERS, INTERNAL_HANDLERS

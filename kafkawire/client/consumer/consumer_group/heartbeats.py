@@ -17,8 +17,6 @@ from ....messages.consumer_group_heartbeat_request import (
     TopicPartitions,
 )
 from ....primitives import Message
-from ....protocol.json_form import uuid_text
-from ...network.backoff import Rng
 from ...requests import Body, Varying
 from ..group.requests import Identity
 
@@ -34,7 +32,6 @@ UNCHANGED: Final = -1
 CLIENT_MEMBER_ID_VERSION: Final = 1
 PATTERN_VERSION: Final = 1
 NEWEST: Final = 1
-UUID_BYTES: Final = 16
 
 
 class MemberFields(NamedTuple):
@@ -49,11 +46,6 @@ class MemberFields(NamedTuple):
     topic_pattern: str
     server_assignor: str | None
     owned: frozenset[TopicIdPartition]
-
-
-def new_member_id(rng: Rng) -> str:
-    """Choose a member id, a random UUID in Kafka's form. rng: numbers in [0, 1)."""
-    return uuid_text(bytes(int(rng() * 256) for _ in range(UUID_BYTES)))
 
 
 def heartbeat(

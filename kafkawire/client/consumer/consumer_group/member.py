@@ -10,17 +10,16 @@ from typing import Final, TypeAlias
 
 from ....messages.api_key import ApiKey
 from ...cluster import ClusterView
-from ...network.backoff import Backoff, Rng
-from ...requests import Body, Coordinator, CoordinatorKind, SendRequest
+from ...member_id import new_member_id
+from ...network.backoff import Rng
 from ..configuration import ConsumerConfig
-from ..failures import ConsumerError
 from ..group.member import REQUEST_KEY
 from ..group.member_states import HeartbeatDue, PartitionsLost, PollExpired
-from ..group.polling import PolledMember
 from ..group.requests import NO_GENERATION, Identity
 from ..partitions import TopicPartition
 from ..subscription import Subscription
-from .heartbeats import MemberFields, leave, new_member_id
+from .heartbeating import HeartbeatingMember
+from .heartbeats import MemberFields, leave
 from .member_states import LEGAL, MemberEffect, MemberEpochChanged, MemberState
 from .target import Resolved, Target
 
@@ -33,13 +32,15 @@ NO_PARTITIONS: Final[frozenset[TopicPartition]] = frozenset()
 NO_TARGET: Final = Target(frozenset())
 
 
-class ConsumerGroupMember(PolledMember):
+class ConsumerGroupMember(HeartbeatingMember[ConsumerConfig]):
     """The data of a membership.
 
     subscription: what the user wants to read. owner: the consumer's name in the client.
     identity: the member epoch (as `generation_id`), member id and instance id; commits carry it.
     joined_as: that of the last epoch, also if it is lost. rng: numbers in [0, 1).
     """
+
+    api = ApiKey.CONSUMER_GROUP_HEARTBEAT
 
     def __init__(
         self,
@@ -50,23 +51,15 @@ class ConsumerGroupMember(PolledMember):
         owner: str,
         rng: Rng,
     ) -> None:
-        super().__init__(config)
-        self.group_id = config.group_id or ""
-        self.coordinator = Coordinator(CoordinatorKind.GROUP, self.group_id)
+        super().__init__(config, config.group_id or "", owner=owner, rng=rng)
         self.state = S.UNJOINED
         self.joined_as = Identity(group_instance_id=config.group_instance_id)
         self.identity = self.joined_as._replace(member_id=new_member_id(rng))
         self.reason = ""
-        self.error: ConsumerError | None = None
         self._view = view
         self._subscription = subscription
-        self._owner = owner
-        self._rng = rng
-        self._backoff = Backoff(config.retry_backoff_s, config.retry_backoff_max_s)
-        self._serial = 0
         self._in_flight: tuple[Key, MemberFields] | None = None
         self._leaving: Key | None = None
-        self._failures = 0
         self._id_from_coordinator = False
         self._confirmed: MemberFields | None = None
         self._target = NO_TARGET
@@ -100,17 +93,6 @@ class ConsumerGroupMember(PolledMember):
             self._subscription.broker_pattern,
             self.config.group_remote_assignor,
             frozenset((self._topic_ids[each.topic], each.partition) for each in owned),
-        )
-
-    def _request(self, body: Body) -> SendRequest:
-        self._serial += 1
-        return SendRequest(
-            self._owner,
-            (REQUEST_KEY, self._serial),
-            self.coordinator,
-            ApiKey.CONSUMER_GROUP_HEARTBEAT,
-            body,
-            self.config.request_timeout_s,
         )
 
     def _resolve(self) -> Resolved:

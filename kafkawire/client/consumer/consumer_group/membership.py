@@ -20,7 +20,6 @@ from typing import Any, Final, TypeAlias
 
 from ....protocol.error_code import ErrorCode
 from ...requests import (
-    ForgetCoordinator,
     NoResponse,
     RequestMetadataUpdate,
     ResponseReceived,
@@ -40,6 +39,7 @@ from ..group.member_states import (
     RetryDue,
 )
 from ..group.membership import JOINS_AT_ONCE, POLL_EXPIRED
+from ..group.polling import Rows
 from ..group.requests import Identity
 from .heartbeats import JOIN, heartbeat
 from .member import ConsumerGroupMember, Effects
@@ -211,14 +211,6 @@ class ConsumerGroupMembership(ConsumerGroupMember):
         self._registered |= event.lost
         return RECOVERIES[event.action](self, event, now)
 
-    def _retry(self, _event: Refused, now: float) -> Effects:
-        self._failures += 1
-        self._deadlines[HeartbeatDue] = now + self._backoff.after(self._failures, self._rng)
-        return []
-
-    def _find_coordinator(self, event: Refused, now: float) -> Effects:
-        return [ForgetCoordinator(self.coordinator), *self._retry(event, now)]
-
     def _wait_for_release(self, event: Refused, now: float) -> Effects:
         """Retry, for a while, if a response to this member was lost; else another has its place."""
         if self._release_deadline is None:
@@ -274,11 +266,6 @@ class ConsumerGroupMembership(ConsumerGroupMember):
             self._transition(S.UNJOINED)
         return effects if self._leaving is not None else [*effects, Left()]
 
-    # -- ignored events
-
-    def _ignore(self, _event: MemberEvent, _now: float) -> Effects:
-        return []
-
 
 M = ConsumerGroupMembership
 Handler: TypeAlias = Callable[[ConsumerGroupMembership, Any, float], Effects]
@@ -295,11 +282,8 @@ RECOVERIES: Final[Mapping[Recovery, Recover]] = {
 }
 
 
-def _row(*handlers: tuple[Handler, tuple[MemberState, ...]]) -> Row:
-    """Return a row of `HANDLERS`: these handlers in these states; other states ignore the event."""
-    handler_of = {state: handler for handler, states in handlers for state in states}
-    return {state: handler_of.get(state, M._ignore) for state in S}
-
+_row: Final = Rows[MemberState, Handler](S, M._ignore)
+"""Makes rows of `HANDLERS`; states that a row does not list ignore the event."""
 
 _JOINED: Final = (S.RECONCILING, S.ACKNOWLEDGING, S.STABLE)
 _MEMBER: Final = (S.JOINING, *_JOINED)

@@ -1,4 +1,4 @@
-"""Decides how a member recovers from each error of ConsumerGroupHeartbeat.
+"""Decides how a member recovers from each error of a heartbeat.
 
 Errors that are not in the table are fatal. Temporary errors are retried; a member that its
 coordinator has removed gives up its partitions before it joins again.
@@ -28,13 +28,18 @@ class Recovery(Enum):
 _R, _E = Recovery, ErrorCode
 
 # fmt: off
-RECOVERY: Final[Mapping[ErrorCode, Recovery]] = {
+HEARTBEAT: Final[Mapping[ErrorCode, Recovery]] = {
     _E.COORDINATOR_LOAD_IN_PROGRESS: _R.RETRY,
     _E.REQUEST_TIMED_OUT:            _R.RETRY,
     _E.COORDINATOR_NOT_AVAILABLE:    _R.FIND_COORDINATOR,
     _E.NOT_COORDINATOR:              _R.FIND_COORDINATOR,
     _E.UNKNOWN_MEMBER_ID:            _R.REJOIN,
     _E.FENCED_MEMBER_EPOCH:          _R.REJOIN,
+}
+"""Error of a heartbeat -> recovery, in consumer groups and in share groups."""
+
+RECOVERY: Final[Mapping[ErrorCode, Recovery]] = {
+    **HEARTBEAT,
     _E.GROUP_ID_NOT_FOUND:           _R.REJOIN,
     _E.UNRELEASED_INSTANCE_ID:       _R.WAIT_FOR_RELEASE,
 }
@@ -69,5 +74,10 @@ ADVICE: Final[Mapping[ErrorCode, str]] = {
 
 def recovery(code: int, *, joining: bool) -> Recovery:
     """Return how to recover from an error. joining: whether the member has no epoch yet."""
-    rows = {int(each): action for each, action in (OF_JOIN if joining else RECOVERY).items()}
+    return listed(OF_JOIN if joining else RECOVERY, code)
+
+
+def listed(table: Mapping[ErrorCode, Recovery], code: int) -> Recovery:
+    """Return how to recover from an error by a table; FATAL if the table lacks it."""
+    rows = {int(each): action for each, action in table.items()}
     return rows.get(code, Recovery.FATAL)

@@ -29,7 +29,7 @@ REQUEST_KEY: Final = "membership"
 """The first part of the keys of the membership's requests."""
 
 
-class GroupMember(PolledMember):
+class GroupMember(PolledMember[ConsumerConfig]):
     """The data of a membership.
 
     owner: the consumer's name in the client. identity: the current member id, generation and

@@ -51,6 +51,7 @@ from .member_states import (
     SessionExpired,
     Synced,
 )
+from .polling import Rows
 from .recovery import Recovery, recovery
 from .requests import Identity, JoinMetadata
 from .responses import read_response
@@ -315,11 +316,6 @@ class Membership(GroupMember):
             self._transition(S.UNJOINED)
         return effects or [Left()]
 
-    # -- ignored events
-
-    def _ignore(self, _event: MemberEvent, _now: float) -> Effects:
-        return []
-
 
 M = Membership
 Handler: TypeAlias = Callable[[Membership, Any, float], Effects]
@@ -336,11 +332,8 @@ RECOVERIES: Final[Mapping[Recovery, Callable[[Membership, Refused, float], Effec
 }
 
 
-def _row(*handlers: tuple[Handler, tuple[MemberState, ...]]) -> Row:
-    """Return a row of `HANDLERS`: these handlers in these states; other states ignore the event."""
-    handler_of = {state: handler for handler, states in handlers for state in states}
-    return {state: handler_of.get(state, M._ignore) for state in S}
-
+_row: Final = Rows[MemberState, Handler](S, M._ignore)
+"""Makes rows of `HANDLERS`; states that a row does not list ignore the event."""
 
 _REBALANCING: Final = (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
 _JOINED: Final = (S.REJOIN_NEEDED, S.PREPARING, S.COMPLETING_REBALANCE, S.STABLE)

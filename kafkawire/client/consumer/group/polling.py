@@ -6,19 +6,35 @@ Max.poll.interval.ms runs while the user is not in a poll; a deadline that is du
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from ..configuration import ConsumerConfig
 from .member_states import Busy, Polled, PollExpired
 
 Effects: TypeAlias = list[Any]
 """The effects of the member, whatever its protocol."""
 
+StateT = TypeVar("StateT", bound=Enum)
+HandlerT = TypeVar("HandlerT")
 
-class PolledMember(ABC):
-    """What the members of both protocols have. polling: whether the user is in a poll."""
 
-    def __init__(self, config: ConsumerConfig) -> None:
+class PolledConfig(Protocol):
+    """The configuration of a client that is polled."""
+
+    @property
+    def max_poll_interval_s(self) -> float:
+        """The time between two polls at most."""
+        ...
+
+
+ConfigT = TypeVar("ConfigT", bound=PolledConfig)
+
+
+class PolledMember(ABC, Generic[ConfigT]):
+    """What the members of all protocols have. polling: whether the user is in a poll."""
+
+    def __init__(self, config: ConfigT) -> None:
         self.config = config
         self.polling = False
         self._deadlines: dict[type[Any], float] = {}
@@ -56,3 +72,19 @@ class PolledMember(ABC):
             self._deadlines[PollExpired] = now + self.config.max_poll_interval_s
         self.polling = False
         return []
+
+    def _ignore(self, _event: Any, _now: float) -> Effects:
+        return []
+
+
+class Rows(Generic[StateT, HandlerT]):
+    """Makes rows of a table of handlers, by event and state. ignore: that of all other states."""
+
+    def __init__(self, states: type[StateT], ignore: HandlerT) -> None:
+        self._states = states
+        self._ignore = ignore
+
+    def __call__(self, *handlers: tuple[HandlerT, tuple[StateT, ...]]) -> Mapping[StateT, HandlerT]:
+        """Return a row: each of these handlers in its states."""
+        handler_of = {state: handler for handler, states in handlers for state in states}
+        return {state: handler_of.get(state, self._ignore) for state in self._states}
