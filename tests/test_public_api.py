@@ -40,6 +40,7 @@ NAMED: Final = {
     "kafkawire.capture.tables.bodies": ["schema", "typed"],
     "kafkawire.client.config": ["CLIENT_KEYS"],
     "kafkawire.client.security": ["OAuthBearerToken", "TokenProvider"],
+    "kafkawire.client.serialization": ["Deserializer", "Serializer"],
     "kafkawire.net.consumer": ["Consumer"],
     "kafkawire.net.fixture": ["ClusterFixture"],
     "kafkawire.net.nodes.cluster_thread": ["ClusterThread"],

@@ -25,14 +25,14 @@ THREAD_NAME: Final = "kafkawire-client"
 class BlockingClient(Generic[C_co]):
     """A client of `kafkawire.net` in a thread of its own. Raises ConfigurationError.
 
-    `with` starts it and closes it.
+    `with` starts it and closes it. functions: of the user, which are called in that thread.
     """
 
     kind: ClassVar[type[Any]]
     """The class of the client in the loop."""
 
-    def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._client: C_co = type(self).kind(config)
+    def __init__(self, config: Mapping[str, Setting], **functions: object) -> None:
+        self._client: C_co = type(self).kind(config, **functions)
         self._thread: LoopThread | None = None
         self._is_closed = False
 

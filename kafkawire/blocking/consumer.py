@@ -6,14 +6,16 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias
 
+from ..client.config import Setting
 from ..client.consumer import (
     ConsumerRecord,
     OffsetAndMetadata,
     SubscriptionPattern,
     TopicPartition,
 )
+from ..client.serialization import Deserializer, KeyT, ValueT
 from ..net import consumer as asynchronous
 from .client import BlockingClient, future_in_threads, in_loop, waiting
 
@@ -38,10 +40,27 @@ class RebalanceListener(Protocol):
         ...
 
 
-class Consumer(BlockingClient[asynchronous.Consumer]):
-    """Reads records; see `kafkawire.net.consumer.Consumer`."""
+_Client: TypeAlias = asynchronous.Consumer[Any, Any]
+
+
+class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT, ValueT]):
+    """Reads records; see `kafkawire.net.consumer.Consumer`.
+
+    Functions of the user run in the consumer's thread, and cannot call the consumer.
+    """
 
     kind = asynchronous.Consumer
+
+    def __init__(
+        self,
+        config: Mapping[str, Setting],
+        *,
+        key_deserializer: Deserializer[KeyT] | None = None,
+        value_deserializer: Deserializer[ValueT] | None = None,
+    ) -> None:
+        super().__init__(
+            config, key_deserializer=key_deserializer, value_deserializer=value_deserializer
+        )
 
     def subscribe(
         self,
@@ -56,28 +75,37 @@ class Consumer(BlockingClient[asynchronous.Consumer]):
         """
         self._subscribe(topics, None if listener is None else _InThread(listener))
 
-    _subscribe = in_loop(asynchronous.Consumer.subscribe)
-    assign = in_loop(asynchronous.Consumer.assign)
-    unsubscribe = waiting(asynchronous.Consumer.unsubscribe)
-    seek = in_loop(asynchronous.Consumer.seek)
-    seek_to_beginning = in_loop(asynchronous.Consumer.seek_to_beginning)
-    seek_to_end = in_loop(asynchronous.Consumer.seek_to_end)
-    seek_to_time = in_loop(asynchronous.Consumer.seek_to_time)
-    pause = in_loop(asynchronous.Consumer.pause)
-    resume = in_loop(asynchronous.Consumer.resume)
-    assignment = in_loop(asynchronous.Consumer.assignment)
-    subscription = in_loop(asynchronous.Consumer.subscription)
-    group_metadata = in_loop(asynchronous.Consumer.group_metadata)
-    paused = in_loop(asynchronous.Consumer.paused)
-    high_watermark = in_loop(asynchronous.Consumer.high_watermark)
-    known_position = in_loop(asynchronous.Consumer.known_position)
-    poll = waiting(asynchronous.Consumer.poll)
-    commit = waiting(asynchronous.Consumer.commit)
-    committed = waiting(asynchronous.Consumer.committed)
-    position = waiting(asynchronous.Consumer.position)
-    offsets_for_times = waiting(asynchronous.Consumer.offsets_for_times)
-    beginning_offsets = waiting(asynchronous.Consumer.beginning_offsets)
-    end_offsets = waiting(asynchronous.Consumer.end_offsets)
+    _subscribe = in_loop(_Client.subscribe)
+    assign = in_loop(_Client.assign)
+    unsubscribe = waiting(_Client.unsubscribe)
+    seek = in_loop(_Client.seek)
+    seek_to_beginning = in_loop(_Client.seek_to_beginning)
+    seek_to_end = in_loop(_Client.seek_to_end)
+    seek_to_time = in_loop(_Client.seek_to_time)
+    pause = in_loop(_Client.pause)
+    resume = in_loop(_Client.resume)
+    assignment = in_loop(_Client.assignment)
+    subscription = in_loop(_Client.subscription)
+    group_metadata = in_loop(_Client.group_metadata)
+    paused = in_loop(_Client.paused)
+    high_watermark = in_loop(_Client.high_watermark)
+    known_position = in_loop(_Client.known_position)
+    commit = waiting(_Client.commit)
+    committed = waiting(_Client.committed)
+    position = waiting(_Client.position)
+    offsets_for_times = waiting(_Client.offsets_for_times)
+    beginning_offsets = waiting(_Client.beginning_offsets)
+    end_offsets = waiting(_Client.end_offsets)
+
+    def poll(
+        self, timeout_s: float | None = None, *, max_records: int | None = None
+    ) -> list[ConsumerRecord[KeyT, ValueT]]:
+        """Return the next records: at least one, unless the timeout expires.
+
+        timeout_s: None waits for ever. max_records: overrides max.poll.records.
+        Raises ConsumerError or a subclass; the next poll tries again.
+        """
+        return self._run(self._client.poll(timeout_s, max_records=max_records))
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
@@ -92,11 +120,11 @@ class Consumer(BlockingClient[asynchronous.Consumer]):
 
         return self._run(commit())
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord[KeyT, ValueT]]:
         """Iterate over records, for ever."""
         return self
 
-    def __next__(self) -> ConsumerRecord:
+    def __next__(self) -> ConsumerRecord[KeyT, ValueT]:
         """Return the next record, as soon as there is one."""
         return self._run(self._client.__anext__())
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Generic, TypeAlias
 
+from ..client.config import Setting
+from ..client.serialization import KeyT, Serializer, ValueT
 from ..net import producer as asynchronous
 from ..net.producer import RecordMetadata
 from ..records import Headers
 from .client import BlockingClient, future_in_threads, waiting
 
+_Client: TypeAlias = asynchronous.Producer[Any, Any]
 
-class Producer(BlockingClient[asynchronous.Producer]):
+
+class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT, ValueT]):
     """Sends records; see `kafkawire.net.producer.Producer`.
 
     Each call passes from thread to thread: many records a second are for the asyncio producer.
@@ -20,12 +25,21 @@ class Producer(BlockingClient[asynchronous.Producer]):
 
     kind = asynchronous.Producer
 
+    def __init__(
+        self,
+        config: Mapping[str, Setting],
+        *,
+        key_serializer: Serializer[KeyT] | None = None,
+        value_serializer: Serializer[ValueT] | None = None,
+    ) -> None:
+        super().__init__(config, key_serializer=key_serializer, value_serializer=value_serializer)
+
     def send(
         self,
         topic: str,
-        value: bytes | None = None,
+        value: ValueT | None = None,
         *,
-        key: bytes | None = None,
+        key: KeyT | None = None,
         partition: int | None = None,
         headers: Headers = (),
         timestamp: int | None = None,
@@ -44,13 +58,29 @@ class Producer(BlockingClient[asynchronous.Producer]):
 
         return self._run(accept())
 
-    deliver = waiting(asynchronous.Producer.deliver)
-    flush = waiting(asynchronous.Producer.flush)
-    init_transactions = waiting(asynchronous.Producer.init_transactions)
-    begin = waiting(asynchronous.Producer.begin)
-    send_offsets = waiting(asynchronous.Producer.send_offsets)
-    commit = waiting(asynchronous.Producer.commit)
-    abort = waiting(asynchronous.Producer.abort)
+    def deliver(
+        self,
+        topic: str,
+        value: ValueT | None = None,
+        *,
+        key: KeyT | None = None,
+        partition: int | None = None,
+        headers: Headers = (),
+        timestamp: int | None = None,
+    ) -> RecordMetadata:
+        """Send a record and wait for its result; arguments and errors as in `send`."""
+        return self._run(
+            self._client.deliver(
+                topic, value, key=key, partition=partition, headers=headers, timestamp=timestamp
+            )
+        )
+
+    flush = waiting(_Client.flush)
+    init_transactions = waiting(_Client.init_transactions)
+    begin = waiting(_Client.begin)
+    send_offsets = waiting(_Client.send_offsets)
+    commit = waiting(_Client.commit)
+    abort = waiting(_Client.abort)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

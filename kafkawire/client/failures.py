@@ -5,6 +5,7 @@ As in `kafkawire.errors`: attributes for programs, a text for people, and they p
     KafkaWireError
     `-- ClientError
         |-- ConfigurationError(key, reason)    an unknown key or invalid value
+        |-- SerializationFailed(topic, part, reason)   a serializer raised an exception
         |-- BrokerError(code, detail)          a broker responded with an error code
         |-- RequestFailed(reason, detail)      no response
         |-- TransactionError(code, detail)
@@ -43,6 +44,22 @@ class ConfigurationError(ClientError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.reason}"
+
+
+class SerializationFailed(ClientError):
+    """A serializer raised an exception, which is the cause; the record was not sent.
+
+    part: of the record, key or value.
+    """
+
+    def __init__(self, topic: str, part: str, reason: str) -> None:
+        super().__init__(topic, part, reason)
+        self.topic = topic
+        self.part = part
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"cannot serialize the {self.part} of a record of {self.topic}: {self.reason}"
 
 
 class BrokerError(ClientError):

@@ -36,12 +36,17 @@ from ..client.consumer.checking import (
 )
 from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.group_metadata import ConsumerGroupMetadata
+from ..client.serialization import KeyT, ValueT
 from ..errors import LocalProtocolError
 from .clients.consumer_session import ConsumerSession, RebalanceListener
 
 
-class Consumer(ConsumerSession):
+class Consumer(ConsumerSession[KeyT, ValueT]):
     """Reads records. Configured under Kafka's names; `CONSUMER_KEYS` has all keys.
+
+    key_deserializer, value_deserializer: make keys and values of bytes; without, these are bytes.
+    A poll returns the records before one that cannot be deserialized, the next one raises
+    DeserializationFailed, and again until the user has sought past it.
 
     Raises ConfigurationError for an unknown key or an invalid value. Used by one task at a time;
     other tasks may commit and look up offsets. A call with a value of a wrong type or out of

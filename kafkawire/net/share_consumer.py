@@ -16,19 +16,21 @@ import logging
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias, assert_never
+from typing import Final, Generic, TypeAlias, assert_never
 
 from ..client.arguments import seconds, topic_names
 from ..client.cluster import ClusterView
 from ..client.config import Setting, read_config
 from ..client.consumer import TopicPartition
 from ..client.consumer import events as calls
+from ..client.consumer.deserializing import Deserializers
+from ..client.consumer.failures import DeserializationFailed
 from ..client.failures import ClientClosed
 from ..client.member_id import new_member_id
+from ..client.serialization import Deserializer, KeyT, ValueT
 from ..client.share_consumer import (
     SHARE_CONSUMER_KEYS,
     AcknowledgeFailed,
-    AcknowledgementMode,
     AcknowledgementRange,
     AcknowledgeType,
     ShareRecord,
@@ -50,8 +52,15 @@ AcknowledgementCallback: TypeAlias = Callable[
 Results: TypeAlias = dict[TopicPartition, AcknowledgeFailed | None]
 
 
-class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
+class ShareConsumer(
+    PollingClient[ShareConsumerMachine, ShareRecord, ShareRecord[KeyT, ValueT]],
+    Generic[KeyT, ValueT],
+):
     """Reads records as a member of a share group (KIP-932); `SHARE_CONSUMER_KEYS` has all keys.
+
+    key_deserializer, value_deserializer: make keys and values of bytes; without, these are bytes.
+    A poll returns the records before one that cannot be deserialized, the next one raises
+    DeserializationFailed and releases it; in explicit mode the user may acknowledge the error.
 
     Raises ConfigurationError for an unknown key or an invalid value. Used by one task at a time;
     other tasks may commit. A call with a value of a wrong type or out of range raises InvalidValue
@@ -60,10 +69,18 @@ class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
 
     what = "share consumer"
 
-    def __init__(self, config: Mapping[str, Setting]) -> None:
-        super().__init__(read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS))
+    def __init__(
+        self,
+        config: Mapping[str, Setting],
+        *,
+        key_deserializer: Deserializer[KeyT] | None = None,
+        value_deserializer: Deserializer[ValueT] | None = None,
+    ) -> None:
+        deserializers = Deserializers(key_deserializer, value_deserializer)
+        deserialize = deserializers.deserialized if deserializers else None
+        super().__init__(read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS), deserialize)
         self._config = share_consumer_config(self._values)
-        if self._explicit:
+        if self._config.explicit:
             self._poll_interval_s = math.inf  # a poll requires that all are acknowledged
         self._callback: AcknowledgementCallback | None = None
 
@@ -86,6 +103,10 @@ class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
         member_id = new_member_id(random.random)
         self._machine = ShareConsumerMachine(self._config, view, member_id, rng=random.random)
         return {"share_consumer": self._machine}
+
+    def _on_deserialization_failed(self, error: DeserializationFailed) -> None:
+        next(self._unread)  # the record counts as delivered
+        self._running()[0].handle(events.Release(error.partitions[0], error.offset))
 
     def _returned(self, records: list[ShareRecord]) -> events.ReturnRecords:
         return events.ReturnRecords(records)
@@ -123,7 +144,7 @@ class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
 
     async def poll(
         self, timeout_s: float | None = None, *, max_records: int | None = None
-    ) -> list[ShareRecord]:
+    ) -> list[ShareRecord[KeyT, ValueT]]:
         """Return the next records: at least one, unless the timeout expires.
 
         In implicit mode, accepts all records returned before. In explicit mode, all must be
@@ -137,16 +158,21 @@ class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
     # -- acknowledging
 
     def acknowledge(
-        self, record: ShareRecord, type: AcknowledgeType = AcknowledgeType.ACCEPT
+        self,
+        record: ShareRecord[KeyT, ValueT] | DeserializationFailed,
+        type: AcknowledgeType = AcknowledgeType.ACCEPT,
     ) -> None:
-        """Decide what becomes of a returned record; sent with the next poll or commit.
+        """Decide what becomes of a returned record, or of one that could not be deserialized.
 
-        Until then another type may replace it. Raises LocalProtocolError in implicit mode, and for
-        a record that is not this member's.
+        Sent with the next poll or commit; until then another type may replace it. Raises
+        LocalProtocolError in implicit mode, and for a record that is not this member's.
         """
-        if not isinstance(record, ShareRecord):
+        if isinstance(record, DeserializationFailed):
+            where = record.partitions[0]
+        elif isinstance(record, ShareRecord):
+            where = TopicPartition(record.topic, record.partition)
+        else:
             raise InvalidValue(f"expected a ShareRecord, got {record!r}", "record")
-        where = TopicPartition(record.topic, record.partition)
         self._running()[0].handle(events.Acknowledge(where, record.offset, type))
 
     async def commit(self, *, timeout_s: float | None = None) -> Results:
@@ -172,7 +198,7 @@ class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
     def _commit(self, timeout_s: float | None) -> asyncio.Future[Results]:
         wait_s = self._config.default_api_timeout_s if timeout_s is None else seconds(timeout_s)
         driver, _ = self._running()
-        interrupted = not self._explicit and self._return_records() and self._polling
+        interrupted = not self._config.explicit and self._return_records() and self._polling
         key = next(self._calls.keys)
         future: asyncio.Future[Results] = self._calls.expect(key)  # type: ignore[assignment]  # of Committed
         driver.handle(events.Commit(key, wait_s))
@@ -181,10 +207,6 @@ class ShareConsumer(PollingClient[ShareConsumerMachine, ShareRecord]):
         return future
 
     # -- events and effects
-
-    @property
-    def _explicit(self) -> bool:
-        return self._config.acknowledgement_mode is AcknowledgementMode.EXPLICIT
 
     def _on_effect(self, effect: events.UserEffect | DriverFailed) -> None:
         """Handle the machine's effects for its user."""

@@ -7,6 +7,7 @@ from .bounds import Bounds
 from .decoder import ValueDecoder
 from .directory import DirectorySchemas
 from .formats import DecodedValue, ValueFormat
+from .record_values import deserializer, serializer
 from .schema import Reference, Schema, SchemaKey, SchemaSource, SchemaType, Subject
 from .schema_registry import Fetch, RegistrySchemas
 
@@ -24,4 +25,6 @@ __all__ = [
     "Subject",
     "ValueDecoder",
     "ValueFormat",
+    "deserializer",
+    "serializer",
 ]

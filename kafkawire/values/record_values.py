@@ -1,13 +1,16 @@
-"""Decodes the key and the value of records, each in its format, for display.
+"""Decodes the key and the value of records, each in its format: for display, and for clients.
 
-What is shown of a record stays: the decoded forms are members beside it.
+What is shown of a record stays: the decoded forms are members beside it. Clients have functions
+that raise an error where a key or value cannot be encoded or decoded.
 """
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from ..errors import InvalidRecordValue
 from .decoder import ValueDecoder
 from .formats import DecodedValue
 from .framing import Headers
@@ -59,3 +62,39 @@ def _decoded(
     if decoder is None:
         return None
     return decoder.decode(data, None if topic is None else Subject(topic, is_key), headers)
+
+
+def serializer(
+    decoder: ValueDecoder, *, is_key: bool = False
+) -> Callable[[str, Headers, Any], bytes]:
+    """Make a serializer of values in their JSON form. is_key: of keys.
+
+    Of a schema, it is the newest one of the subject, whose id is written in front. Raises
+    InvalidRecordValue for a format that is only decoded; so does the serializer for a value that
+    does not fit, and UnusableSchema where the schema is missing or out of reach.
+    """
+    if not decoder.can_encode:
+        raise InvalidRecordValue(f"values are not encoded as {decoder.format.value}")
+
+    def serialize(topic: str, _headers: Headers, value: Any) -> bytes:
+        return decoder.encode(value, Subject(topic, is_key))
+
+    return serialize
+
+
+def deserializer(
+    decoder: ValueDecoder, *, is_key: bool = False
+) -> Callable[[str, Headers, bytes], Any]:
+    """Make a deserializer to values in their JSON form. is_key: of keys.
+
+    It raises InvalidRecordValue where a value cannot be decoded, with the reason.
+    """
+
+    def deserialize(topic: str, headers: Headers, data: bytes) -> Any:
+        decoded = decoder.decode(data, Subject(topic, is_key), headers)
+        assert decoded is not None  # only null is
+        if decoded.error is not None:
+            raise InvalidRecordValue(decoded.error)
+        return decoded.value
+
+    return deserialize

@@ -363,13 +363,35 @@ FEATURES: Final[dict[str, Feature]] = {
     "metrics of the client": Feature(NO, "JSON, `stats_cb`", YES, NO),
     "metrics pushed to brokers (KIP-714)": Feature(NO, YES, YES, NO),
     "interceptors (KIP-42)": Feature(NO, "plugins in C", YES, NO),
-    "serialisers as an argument": Feature(YES, YES, YES, NO),
+    "serialisers as an argument": Feature(
+        YES,
+        YES,
+        YES,
+        YES,
+        (
+            "net/test_serialization.py::test_keys_and_values_have_the_types_of_the_functions",
+            "net/test_serialization.py::test_without_asyncio",
+        ),
+    ),
+    "errors of deserialisers name the record, and the position stays (KIP-334)": Feature(
+        NO,
+        NO,
+        YES,
+        YES,
+        (
+            "net/test_serialization.py::"
+            "test_the_position_stays_at_a_record_that_cannot_be_deserialized",
+        ),
+    ),
     "Schema Registry": Feature(
         NO,
         YES,
         "Confluent's serialisers",
         "`kafkawire.values`, the shell",
-        ("cli/verbs/test_values.py::test_what_is_produced_is_consumed",),
+        (
+            "cli/verbs/test_values.py::test_what_is_produced_is_consumed",
+            "net/test_serialization.py::test_values_have_the_schemas_of_a_registry",
+        ),
     ),
     "types for mypy (`py.typed`)": Feature(
         NO,

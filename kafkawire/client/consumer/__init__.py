@@ -28,6 +28,7 @@ from .consumer import Consumer
 from .failures import (
     CommitFailed,
     ConsumerError,
+    DeserializationFailed,
     FetchFailed,
     GroupFailed,
     LogTruncated,
@@ -57,6 +58,7 @@ __all__ = [
     "ConsumerError",
     "ConsumerRecord",
     "CooperativeStickyAssignor",
+    "DeserializationFailed",
     "FetchFailed",
     "GroupFailed",
     "GroupProtocol",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ...protocol.error_code import RETRIABLE, ErrorCode
 from ..failures import ClientError
-from .partitions import TopicPartition
+from .partitions import ConsumerRecord, TopicPartition
 
 
 class ConsumerError(ClientError):
@@ -70,6 +70,23 @@ class LogTruncated(ConsumerError):
 
 class FetchFailed(ConsumerError):
     """A partition cannot be fetched, or its records are corrupt."""
+
+
+class DeserializationFailed(ConsumerError):
+    """A deserializer raised an exception, which is the cause (KIP-334).
+
+    record: with the key and value as bytes (KIP-1036). part: of the record, key or value. The
+    position of a consumer stays at the record: seek to `offset + 1` to skip it.
+    """
+
+    def __init__(self, record: ConsumerRecord, part: str, reason: str) -> None:
+        partition = TopicPartition(record.topic, record.partition)
+        self.record = record
+        self.part = part
+        self.offset = record.offset
+        text = f"cannot deserialize the {part} at offset {record.offset}: {reason}"
+        super().__init__(text, partitions=[partition])
+        self.args = record, part, reason
 
 
 class LookupFailed(ConsumerError):

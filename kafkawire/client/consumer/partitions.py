@@ -6,9 +6,10 @@ They are compared, hashed and pickled by value.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, Self
 
 from ...records import Headers, TimestampType
+from ..serialization import KeyT, ValueT
 
 NO_EPOCH: Final = -1
 """An unknown leader epoch."""
@@ -62,22 +63,27 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-class ConsumerRecord(NamedTuple):
+class ConsumerRecord(NamedTuple, Generic[KeyT, ValueT]):
     """A record with its partition and offset.
 
-    timestamp: milliseconds since the epoch, -1 for none. key, value: raw bytes, None for null.
-    leader_epoch: of its batch, -1 if unknown.
+    timestamp: milliseconds since the epoch, -1 for none. key, value: bytes, or what deserializers
+    made of them; None for null. leader_epoch: of its batch, -1 if unknown.
     """
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    key: bytes | None
-    value: bytes | None
+    key: KeyT | None
+    value: ValueT | None
     headers: Headers
     timestamp_type: TimestampType
     leader_epoch: int
+
+    @property
+    def consumer_record(self) -> Self:
+        """The record itself; of a record of a share group, that without its delivery count."""
+        return self
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

@@ -50,6 +50,11 @@ class ShareConsumerConfig:
     retry_backoff_s: float = 0.1
     retry_backoff_max_s: float = 1.0
 
+    @property
+    def explicit(self) -> bool:
+        """Whether the user acknowledges each record."""
+        return self.acknowledgement_mode is AcknowledgementMode.EXPLICIT
+
 
 SHARED_KEYS: Final = (
     "client.rack",

@@ -51,6 +51,17 @@ class Acknowledge:
 
 
 @dataclass(frozen=True, slots=True)
+class Release:
+    """The user cannot get a delivered record: it is released, in both modes.
+
+    In explicit mode the user may acknowledge it otherwise.
+    """
+
+    partition: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Send all acknowledgements. Completed by Committed, once all have ended or the time is over.
 
@@ -62,7 +73,15 @@ class Commit:
 
 
 UserEvent = (
-    Subscribe | Unsubscribe | Poll | StopPolling | ReturnRecords | Acknowledge | Commit | Close
+    Subscribe
+    | Unsubscribe
+    | Poll
+    | StopPolling
+    | ReturnRecords
+    | Acknowledge
+    | Release
+    | Commit
+    | Close
 )
 
 

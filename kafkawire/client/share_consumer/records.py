@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple
 
 from ...errors import WireError
 from ...messages.share_fetch_response import AcquiredRecords
@@ -20,29 +20,31 @@ from ...records import Batch, Headers, RecordBatches, TimestampType
 from ..arguments import INT64
 from ..consumer.failures import FetchFailed
 from ..consumer.partitions import ConsumerRecord
+from ..serialization import KeyT, ValueT
 from .acknowledgements import GAP, AcknowledgementRange, AcknowledgeType, SharePartition
 
 
-class ShareRecord(NamedTuple):
+class ShareRecord(NamedTuple, Generic[KeyT, ValueT]):
     """A record that this member has acquired.
 
-    timestamp: milliseconds since the epoch, -1 for none. key, value: raw bytes, None for null.
-    leader_epoch: of its batch, -1 if unknown. delivery_count: of this delivery; 1 is the first.
+    timestamp: milliseconds since the epoch, -1 for none. key, value: bytes, or what deserializers
+    made of them; None for null. leader_epoch: of its batch, -1 if unknown. delivery_count: of this
+    delivery; 1 is the first.
     """
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    key: bytes | None
-    value: bytes | None
+    key: KeyT | None
+    value: ValueT | None
     headers: Headers
     timestamp_type: TimestampType
     leader_epoch: int
     delivery_count: int
 
     @property
-    def consumer_record(self) -> ConsumerRecord:
+    def consumer_record(self) -> ConsumerRecord[KeyT, ValueT]:
         """The record without its delivery count."""
         return ConsumerRecord(*self[:-1])
 

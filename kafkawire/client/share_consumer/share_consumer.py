@@ -36,7 +36,7 @@ from . import events, leader, leaders, member_states, membership
 from .acknowledgements import AcknowledgementsEnded, AcknowledgeType, SharePartition
 from .checking import checked
 from .commits import Commits
-from .configuration import AcknowledgementMode, ShareConsumerConfig
+from .configuration import ShareConsumerConfig
 from .events import ShareConsumerEffect, ShareConsumerEvent
 from .leader import LeaderEffect
 from .member_states import MemberEffect
@@ -202,7 +202,7 @@ class ShareConsumer:
     def _poll(self, event: Poll, now: float) -> Effects:
         if not self.subscription:
             raise LocalProtocolError("subscribe to topics before polling")
-        if self._explicit and self._records.unacknowledged:
+        if self.config.explicit and self._records.unacknowledged:
             left = counted(self._records.unacknowledged, "delivered record")
             raise LocalProtocolError(
                 f"{left} not acknowledged: acknowledge each before the next poll"
@@ -243,12 +243,8 @@ class ShareConsumer:
 
     # -- acknowledging
 
-    @property
-    def _explicit(self) -> bool:
-        return self.config.acknowledgement_mode is AcknowledgementMode.EXPLICIT
-
     def _acknowledge(self, event: events.Acknowledge, _now: float) -> Effects:
-        if not self._explicit:
+        if not self.config.explicit:
             raise LocalProtocolError(
                 "acknowledge() requires share.acknowledgement.mode explicit; in implicit mode the"
                 " next poll or commit accepts all delivered records"
@@ -256,8 +252,12 @@ class ShareConsumer:
         self._records.mark(event.partition, event.offset, event.type)
         return []
 
+    def _release(self, event: events.Release, _now: float) -> Effects:
+        self._records.mark(event.partition, event.offset, AcknowledgeType.RELEASE)
+        return []
+
     def _accept_delivered(self) -> None:
-        if not self._explicit:
+        if not self.config.explicit:
             self._records.mark_all(AcknowledgeType.ACCEPT)
 
     def _take_marked(self, deadline: float) -> None:
@@ -376,6 +376,7 @@ HANDLERS: Final[Mapping[type[ShareConsumerEvent], Handler]] = {
     StopPolling: C._stop_polling,
     events.ReturnRecords: C._return_records,
     events.Acknowledge: C._acknowledge,
+    events.Release: C._release,
     events.Commit: C._commit,
     Close: C._close,
     ResponseReceived: C._on_outcome,

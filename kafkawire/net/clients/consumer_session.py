@@ -14,7 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Final, Protocol, assert_never
+from typing import Final, Generic, Protocol, assert_never
 
 from ...client.arguments import seconds
 from ...client.cluster import ClusterView
@@ -27,7 +27,9 @@ from ...client.consumer import (
     events,
     read_consumer_config,
 )
+from ...client.consumer.deserializing import Deserializers
 from ...client.failures import ClientClosed
+from ...client.serialization import Deserializer, KeyT, ValueT
 from ..sockets.memory import keep_freed
 from .driver import DriverFailed
 from .polling_client import PollingClient
@@ -62,13 +64,24 @@ class RebalanceListener(Protocol):
         ...
 
 
-class ConsumerSession(PollingClient[ConsumerMachine, ConsumerRecord]):
+class ConsumerSession(
+    PollingClient[ConsumerMachine, ConsumerRecord, ConsumerRecord[KeyT, ValueT]],
+    Generic[KeyT, ValueT],
+):
     """A consumer's lifecycle and its events with the machine; `Consumer` has the calls."""
 
     what = "consumer"
 
-    def __init__(self, config: Mapping[str, Setting]) -> None:
-        super().__init__(read_consumer_config(config))
+    def __init__(
+        self,
+        config: Mapping[str, Setting],
+        *,
+        key_deserializer: Deserializer[KeyT] | None = None,
+        value_deserializer: Deserializer[ValueT] | None = None,
+    ) -> None:
+        deserializers = Deserializers(key_deserializer, value_deserializer)
+        deserialize = deserializers.deserialized if deserializers else None
+        super().__init__(read_consumer_config(config), deserialize)
         self._config = consumer_config(self._values)
         self._listener: RebalanceListener | None = None
         self._listener_call: events.CallListener | None = None

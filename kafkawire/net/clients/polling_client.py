@@ -12,12 +12,13 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from operator import length_hint
-from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 
 from ...client.arguments import seconds
 from ...client.cluster import ClusterView
 from ...client.config import Values
 from ...client.consumer.events import Close, Poll, StopPolling
+from ...client.consumer.failures import DeserializationFailed
 from ...client.failures import AlreadyStarted, ClientClosed
 from ...errors import LocalProtocolError
 from ..scoped import Scoped
@@ -40,21 +41,27 @@ class PolledMachine(Protocol):
 
 
 MachineT = TypeVar("MachineT", bound=PolledMachine)
+RawT = TypeVar("RawT")
 RecordT = TypeVar("RecordT")
 
 
-class PollingClient(Scoped, Generic[MachineT, RecordT]):
-    """A client's lifecycle, and its polls. values: the checked configuration."""
+class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
+    """A client's lifecycle, and its polls. values: the checked configuration.
+
+    deserialize: makes the user's record of one with bytes, or raises DeserializationFailed; None
+    where both are the same.
+    """
 
     what: ClassVar[str]
     """What it is, in errors."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, deserialize: Callable[[RawT], RecordT] | None) -> None:
         self._values = values
+        self._deserialize = deserialize
         self._driver: Driver[Any, Any] | None = None
         self._machine: MachineT | None = None
         self._calls = PendingCalls()
-        self._unread: Iterator[RecordT] = iter(())
+        self._unread: Iterator[RawT] = iter(())
         self._poll_interval_s = POLL_INTERVAL_S
         self._poll_due_at = 0.0
         self._clock: Callable[[], float] = float  # the loop's once started
@@ -110,7 +117,7 @@ class PollingClient(Scoped, Generic[MachineT, RecordT]):
         Raises ConsumerError or a subclass; the next poll tries again.
         """
         await self._poll(timeout_s, max_records)
-        return list(self._unread)
+        return self._take()
 
     async def _poll(self, timeout_s: float | None, max_records: int | None) -> None:
         """Poll the machine: then there are buffered records, unless the timeout has expired."""
@@ -145,10 +152,41 @@ class PollingClient(Scoped, Generic[MachineT, RecordT]):
     async def __anext__(self) -> RecordT:
         if self._clock() < self._poll_due_at:
             for record in self._unread:
-                return record
+                return self._returned_record(record)
         await self._poll(None, None)
         self._poll_due_at = self._clock() + self._poll_interval_s
-        return next(self._unread)
+        return self._returned_record(next(self._unread))
+
+    def _take(self) -> list[RecordT]:
+        """Take the buffered records; if one cannot be deserialized, those before it."""
+        records = list(self._unread)
+        if self._deserialize is None:
+            return cast(list[RecordT], records)
+        taken: list[RecordT] = []
+        for index, record in enumerate(records):
+            try:
+                taken.append(self._deserialize(record))
+            except DeserializationFailed as error:
+                self._unread = iter(records[index:])
+                if taken:
+                    break
+                self._on_deserialization_failed(error)
+                raise
+        return taken
+
+    def _returned_record(self, record: RawT) -> RecordT:
+        """Return a record to the user; it stays buffered if it cannot be deserialized."""
+        if self._deserialize is None:
+            return record  # type: ignore[return-value]  # both are the same
+        try:
+            return self._deserialize(record)
+        except DeserializationFailed as error:
+            self._unread = iter([record, *self._unread])
+            self._on_deserialization_failed(error)
+            raise
+
+    def _on_deserialization_failed(self, error: DeserializationFailed) -> None:
+        """Handle an error that is about to be raised, of the first buffered record."""
 
     def _return_records(self) -> bool:
         """Return records to the machine that the user has not seen; whether there were any."""
@@ -172,7 +210,7 @@ class PollingClient(Scoped, Generic[MachineT, RecordT]):
         """Make the machine."""
 
     @abstractmethod
-    def _returned(self, records: list[RecordT]) -> object:
+    def _returned(self, records: list[RawT]) -> object:
         """Return the event that these records were not processed."""
 
     @abstractmethod
