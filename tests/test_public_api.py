@@ -43,6 +43,7 @@ NAMED: Final = {
     "kafkawire.client.serialization": ["Deserializer", "Serializer"],
     "kafkawire.net.consumer": ["Consumer"],
     "kafkawire.net.fixture": ["ClusterFixture"],
+    "kafkawire.net.interceptors": ["OnAcknowledgement", "OnCommit", "OnConsume", "OnSend"],
     "kafkawire.net.nodes.cluster_thread": ["ClusterThread"],
     "kafkawire.net.producer": ["Producer", "RecordMetadata"],
     "kafkawire.net.share_consumer": ["ShareConsumer"],

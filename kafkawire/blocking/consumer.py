@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeAlias
 
@@ -17,6 +17,7 @@ from ..client.consumer import (
 )
 from ..client.serialization import Deserializer, KeyT, ValueT
 from ..net import consumer as asynchronous
+from ..net.interceptors import OnCommit, OnConsume
 from .client import BlockingClient, future_in_threads, in_loop, waiting
 
 
@@ -57,9 +58,15 @@ class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT
         *,
         key_deserializer: Deserializer[KeyT] | None = None,
         value_deserializer: Deserializer[ValueT] | None = None,
+        on_consume: Sequence[OnConsume[KeyT, ValueT]] = (),
+        on_commit: Sequence[OnCommit] = (),
     ) -> None:
         super().__init__(
-            config, key_deserializer=key_deserializer, value_deserializer=value_deserializer
+            config,
+            key_deserializer=key_deserializer,
+            value_deserializer=value_deserializer,
+            on_consume=on_consume,
+            on_commit=on_commit,
         )
 
     def subscribe(

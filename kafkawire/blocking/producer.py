@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Generic, TypeAlias
@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeAlias
 from ..client.config import Setting
 from ..client.serialization import KeyT, Serializer, ValueT
 from ..net import producer as asynchronous
+from ..net.interceptors import OnAcknowledgement, OnSend
 from ..net.producer import RecordMetadata
 from ..records import Headers
 from .client import BlockingClient, future_in_threads, waiting
@@ -31,8 +32,16 @@ class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT
         *,
         key_serializer: Serializer[KeyT] | None = None,
         value_serializer: Serializer[ValueT] | None = None,
+        on_send: Sequence[OnSend[KeyT, ValueT]] = (),
+        on_acknowledgement: Sequence[OnAcknowledgement[KeyT, ValueT]] = (),
     ) -> None:
-        super().__init__(config, key_serializer=key_serializer, value_serializer=value_serializer)
+        super().__init__(
+            config,
+            key_serializer=key_serializer,
+            value_serializer=value_serializer,
+            on_send=on_send,
+            on_acknowledgement=on_acknowledgement,
+        )
 
     def send(
         self,

@@ -46,7 +46,8 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
 
     key_deserializer, value_deserializer: make keys and values of bytes; without, these are bytes.
     A poll returns the records before one that cannot be deserialized, the next one raises
-    DeserializationFailed, and again until the user has sought past it.
+    DeserializationFailed, and again until the user has sought past it. on_consume, on_commit:
+    interceptors (`interceptors`), called for each record that is returned, and after commits.
 
     Raises ConfigurationError for an unknown key or an invalid value. Used by one task at a time;
     other tasks may commit and look up offsets. A call with a value of a wrong type or out of

@@ -11,8 +11,10 @@ cancelled `send` has either sent nothing or the complete record.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, Generic, cast
 
 from ..client.config import Setting
@@ -22,10 +24,12 @@ from ..client.producer.checking import checked
 from ..client.producer.serializing import ProducerRecord, Serializers
 from ..client.serialization import KeyT, Serializer, ValueT
 from ..records import Headers
+from .interceptors import OnAcknowledgement, OnSend, intercepted, notify
 from .producer_session import ProducerSession, RecordMetadata
 
 __all__ = ["Producer", "RecordMetadata"]
 
+LOG: Final = logging.getLogger("kafkawire.producer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
 SEND: Final[Callable[..., Send]] = Send
 """Send without the types of keys and values, which are bytes where it is called."""
@@ -36,7 +40,8 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
 
     Configured under Kafka's names; `PRODUCER_KEYS` has all keys. key_serializer, value_serializer:
     make bytes of keys and values; without, these are bytes. If one raises an exception, `send`
-    raises SerializationFailed.
+    raises SerializationFailed. on_send, on_acknowledgement: interceptors (`interceptors`), called
+    for each record before it is serialized, and with its result.
 
     Raises ConfigurationError for an unknown key or an invalid value.
     """
@@ -47,10 +52,14 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         *,
         key_serializer: Serializer[KeyT] | None = None,
         value_serializer: Serializer[ValueT] | None = None,
+        on_send: Sequence[OnSend[KeyT, ValueT]] = (),
+        on_acknowledgement: Sequence[OnAcknowledgement[KeyT, ValueT]] = (),
     ) -> None:
         super().__init__(config)
         self._serializers = Serializers(key_serializer, value_serializer)
-        if key_serializer is not None or value_serializer is not None:
+        self._on_send = tuple(on_send)
+        self._on_acknowledgement = tuple(on_acknowledgement)
+        if any((key_serializer, value_serializer, on_send, on_acknowledgement)):
             self.send = self._send_record  # type: ignore[method-assign]  # costs others nothing
 
     async def send(
@@ -121,18 +130,38 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         headers: Headers = (),
         timestamp: int | None = None,
     ) -> asyncio.Future[RecordMetadata]:
-        """Serialize a record, then send it as `send` does."""
+        """Intercept and serialize a record, then send it as `send` does."""
         record = ProducerRecord(topic, value, key, partition, headers, timestamp)
-        key_bytes, value_bytes = self._serializers.bytes_of(record)
+        record = intercepted(self._on_send, record, LOG)
+        try:
+            future = await self._send_bytes(record, *self._serializers.bytes_of(record))
+        except BaseException as error:
+            notify(self._on_acknowledgement, LOG, record, None, error)
+            raise
+        if self._on_acknowledgement:
+            future.add_done_callback(partial(self._acknowledged, record))
+        return future
+
+    async def _send_bytes(
+        self, record: ProducerRecord[KeyT, ValueT], key: bytes | None, value: bytes | None
+    ) -> asyncio.Future[RecordMetadata]:
         return await Producer.send(
             cast(Producer[bytes, bytes], self),
-            topic,
-            value_bytes,
-            key=key_bytes,
-            partition=partition,
-            headers=headers,
-            timestamp=timestamp,
+            record.topic,
+            value,
+            key=key,
+            partition=record.partition,
+            headers=record.headers,
+            timestamp=record.timestamp,
         )
+
+    def _acknowledged(
+        self, record: ProducerRecord[KeyT, ValueT], future: asyncio.Future[RecordMetadata]
+    ) -> None:
+        cancelled = asyncio.CancelledError() if future.cancelled() else None
+        error = cancelled or future.exception()
+        metadata = future.result() if error is None else None
+        notify(self._on_acknowledgement, LOG, record, metadata, error)
 
     async def deliver(
         self,

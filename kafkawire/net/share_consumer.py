@@ -25,7 +25,6 @@ from ..client.consumer import TopicPartition
 from ..client.consumer import events as calls
 from ..client.consumer.deserializing import Deserializers
 from ..client.consumer.failures import DeserializationFailed
-from ..client.failures import ClientClosed
 from ..client.member_id import new_member_id
 from ..client.serialization import Deserializer, KeyT, ValueT
 from ..client.share_consumer import (
@@ -223,11 +222,8 @@ class ShareConsumer(
                 self._calls.resolve(key, dict(results))
             case calls.Done(key=key):
                 self._calls.resolve(key, None)
-            case calls.Closed():
-                self._end(ClientClosed("the share consumer"))
-            case DriverFailed(error=failure):
-                self._error = failure
-                self._end(failure)
+            case calls.Closed() | DriverFailed():
+                self._on_end(effect)
             case _:
                 assert_never(effect)
         self._calls.changed.set()

@@ -362,7 +362,16 @@ FEATURES: Final[dict[str, Feature]] = {
     "admin: quotas, reassignments, delegation tokens": Feature(NO, NO, YES, NO),
     "metrics of the client": Feature(NO, "JSON, `stats_cb`", YES, NO),
     "metrics pushed to brokers (KIP-714)": Feature(NO, YES, YES, NO),
-    "interceptors (KIP-42)": Feature(NO, "plugins in C", YES, NO),
+    "interceptors (KIP-42)": Feature(
+        NO,
+        "plugins in C",
+        YES,
+        YES,
+        (
+            "net/test_interceptors.py::test_records_pass_interceptors_before_they_are_serialized",
+            "net/test_interceptors.py::test_interceptors_see_what_is_returned_and_committed",
+        ),
+    ),
     "serialisers as an argument": Feature(
         YES,
         YES,

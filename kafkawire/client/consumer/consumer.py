@@ -190,12 +190,12 @@ class Consumer:
     # -- committing
 
     def _on_committed(self, event: committing.Committed, now: float) -> Effects:
-        self._commits.on_committed(event)
+        reports = self._commits.on_committed(event)
         assert isinstance(event.commit.key, tuple)
         origin, key = event.commit.key
         if origin == USER:
-            return [events.Done(key, event.error)]
-        effects: list[Effect] = [] if event.error is None else [events.Warn(event.error)]
+            return [*reports, events.Done(key, event.error)]
+        effects = [*reports, *([] if event.error is None else [events.Warn(event.error)])]
         if origin == STEP:
             effects += self._assignment.on_committed(key, now)
         return effects

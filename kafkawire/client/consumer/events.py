@@ -244,6 +244,13 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsCommitted:
+    """A commit has succeeded: one of the user, or an automatic one."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+
+
+@dataclass(frozen=True, slots=True)
 class CommittedFound:
     """The committed offsets; None where nothing is committed."""
 
@@ -281,6 +288,7 @@ UserEffect = (
     | Raise
     | Warn
     | Done
+    | OffsetsCommitted
     | CommittedFound
     | OffsetsFound
     | PositionFound

@@ -30,6 +30,7 @@ from .events import (
     TransactionOffset,
 )
 from .producer import Producer
+from .serializing import ProducerRecord
 
 __all__ = [
     "PRODUCER_KEYS",
@@ -48,6 +49,7 @@ __all__ = [
     "InitTransactions",
     "Producer",
     "ProducerClosed",
+    "ProducerRecord",
     "ProducerSettings",
     "Send",
     "SendOffsets",

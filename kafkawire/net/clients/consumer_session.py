@@ -13,7 +13,7 @@ import inspect
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Final, Generic, Protocol, assert_never
 
 from ...client.arguments import seconds
@@ -28,8 +28,8 @@ from ...client.consumer import (
     read_consumer_config,
 )
 from ...client.consumer.deserializing import Deserializers
-from ...client.failures import ClientClosed
 from ...client.serialization import Deserializer, KeyT, ValueT
+from ..interceptors import OnCommit, OnConsume, intercepted, notify
 from ..sockets.memory import keep_freed
 from .driver import DriverFailed
 from .polling_client import PollingClient
@@ -78,10 +78,14 @@ class ConsumerSession(
         *,
         key_deserializer: Deserializer[KeyT] | None = None,
         value_deserializer: Deserializer[ValueT] | None = None,
+        on_consume: Sequence[OnConsume[KeyT, ValueT]] = (),
+        on_commit: Sequence[OnCommit] = (),
     ) -> None:
-        deserializers = Deserializers(key_deserializer, value_deserializer)
-        deserialize = deserializers.deserialized if deserializers else None
-        super().__init__(read_consumer_config(config), deserialize)
+        self._deserializers = Deserializers(key_deserializer, value_deserializer)
+        self._on_consume = tuple(on_consume)
+        self._on_commit = tuple(on_commit)
+        changes = self._deserializers or on_consume
+        super().__init__(read_consumer_config(config), self._user_record if changes else None)
         self._config = consumer_config(self._values)
         self._listener: RebalanceListener | None = None
         self._listener_call: events.CallListener | None = None
@@ -121,6 +125,11 @@ class ConsumerSession(
         finally:
             if interrupted:  # another task's poll was about to return them
                 driver.handle(events.Poll(self._max_records))
+
+    def _user_record(self, raw: ConsumerRecord) -> ConsumerRecord[KeyT, ValueT]:
+        """Make the record that the user gets. Raises DeserializationFailed."""
+        record: ConsumerRecord[KeyT, ValueT] = self._deserializers.deserialized(raw)
+        return intercepted(self._on_consume, record, LOG)
 
     def _returned(self, records: list[ConsumerRecord]) -> events.ReturnRecords:
         return events.ReturnRecords(records)
@@ -185,10 +194,10 @@ class ConsumerSession(
                 removed = frozenset(partitions)
                 left = [each for each in self._unread if each[:2] not in removed]
                 self._unread = iter(left)
+            case events.OffsetsCommitted(offsets=offsets):
+                notify(self._on_commit, LOG, offsets)
             case events.Warn(error=error):
                 LOG.warning("%s", error)
-            case events.Closed():
-                self._end(ClientClosed("the consumer"))
             case events.Done(key=key, error=error) if error is not None:
                 self._calls.resolve(key, error)
             case (
@@ -198,9 +207,8 @@ class ConsumerSession(
                 | events.PositionFound(key=key)
             ):
                 self._calls.resolve(key, effect)
-            case DriverFailed(error=failure):
-                self._error = failure
-                self._end(failure)
+            case events.Closed() | DriverFailed():
+                self._on_end(effect)
             case _:
                 assert_never(effect)
         self._calls.changed.set()

@@ -17,13 +17,13 @@ from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 from ...client.arguments import seconds
 from ...client.cluster import ClusterView
 from ...client.config import Values
-from ...client.consumer.events import Close, Poll, StopPolling
+from ...client.consumer.events import Close, Closed, Poll, StopPolling
 from ...client.consumer.failures import DeserializationFailed
 from ...client.failures import AlreadyStarted, ClientClosed
 from ...errors import LocalProtocolError
 from ..scoped import Scoped
 from ..sockets.socket import CLOSE_TIMEOUT_S
-from .driver import Driver
+from .driver import Driver, DriverFailed
 from .open_client import open_client
 from .pending_calls import PendingCalls
 
@@ -100,6 +100,14 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
         """Fail what waits: the machine is closed."""
         self._closed = True
         self._calls.fail(error)
+
+    def _on_end(self, effect: Closed | DriverFailed) -> None:
+        """Handle that the machine is closed, because of the user or of an unexpected error."""
+        if isinstance(effect, DriverFailed):
+            self._error = effect.error
+            self._end(effect.error)
+        else:
+            self._end(ClientClosed(f"the {self.what}"))
 
     def _running(self) -> tuple[Driver[Any, Any], MachineT]:
         if self._driver is None or self._machine is None or self._closed:

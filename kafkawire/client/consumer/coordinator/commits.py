@@ -108,10 +108,12 @@ class Commits:
         key = STEP, serial
         return True, self._commit(key, offsets, kind, deadline, now, follows_epoch=True)
 
-    def on_committed(self, event: committing.Committed) -> None:
-        """Remember the committed offsets."""
-        if event.error is None:
-            self._last |= event.commit.offsets
+    def on_committed(self, event: committing.Committed) -> Effects:
+        """Remember the committed offsets, and report them."""
+        if event.error is not None:
+            return []
+        self._last |= event.commit.offsets
+        return [events.OffsetsCommitted(event.commit.offsets)]
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
         """Forget the committed offsets of partitions that are no longer assigned."""
