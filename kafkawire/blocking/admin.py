@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ..net.admin import admin as asynchronous
-from .client import BlockingClient, waiting
+from .client import BlockingClient, in_loop, waiting
 
 
 class Admin(BlockingClient[asynchronous.Admin]):
     """Looks up and changes topics, groups, transactions ...; see `kafkawire.net.admin.Admin`."""
 
     kind = asynchronous.Admin
+
+    metrics = in_loop(asynchronous.Admin.metrics)
 
     describe_cluster = waiting(asynchronous.Admin.describe_cluster)
     describe_quorum = waiting(asynchronous.Admin.describe_quorum)

@@ -83,6 +83,7 @@ class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT
         self._subscribe(topics, None if listener is None else _InThread(listener))
 
     _subscribe = in_loop(_Client.subscribe)
+    metrics = in_loop(_Client.metrics)
     assign = in_loop(_Client.assign)
     unsubscribe = waiting(_Client.unsubscribe)
     seek = in_loop(_Client.seek)

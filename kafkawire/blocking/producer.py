@@ -13,7 +13,7 @@ from ..net import producer as asynchronous
 from ..net.interceptors import OnAcknowledgement, OnSend
 from ..net.producer import RecordMetadata
 from ..records import Headers
-from .client import BlockingClient, future_in_threads, waiting
+from .client import BlockingClient, future_in_threads, in_loop, waiting
 
 _Client: TypeAlias = asynchronous.Producer[Any, Any]
 
@@ -84,6 +84,7 @@ class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT
             )
         )
 
+    metrics = in_loop(_Client.metrics)
     flush = waiting(_Client.flush)
     init_transactions = waiting(_Client.init_transactions)
     begin = waiting(_Client.begin)

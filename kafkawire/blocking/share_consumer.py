@@ -37,6 +37,7 @@ class ShareConsumer(
             config, key_deserializer=key_deserializer, value_deserializer=value_deserializer
         )
 
+    metrics = in_loop(_Client.metrics)
     subscribe = in_loop(_Client.subscribe)
     unsubscribe = waiting(_Client.unsubscribe)
     subscription = in_loop(_Client.subscription)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
+from .metrics import Metrics
 from .network.network import Network, NetworkEffect, NetworkEvent
 from .network.transport import (
     BytesReceived,
@@ -65,14 +66,19 @@ UserEffect = TypeVar("UserEffect")
 
 
 class Client(Generic[UserEvent, UserEffect]):
-    """A network and its owners by name; the first owner receives the user's events."""
+    """A network and its owners by name; the first owner receives the user's events.
+
+    metrics: records the responses to owners.
+    """
 
     def __init__(
         self,
         network: Network,
         owners: Mapping[str, Machine[UserEvent | OwnerEvent, UserEffect | OwnerEffect]],
+        metrics: Metrics | None = None,
     ) -> None:
         self.network = network
+        self._metrics = metrics
         self._owners = dict(owners)
         self._first = next(iter(self._owners.values()))
 
@@ -113,6 +119,8 @@ class Client(Generic[UserEvent, UserEffect]):
                 for owner in self._owners.values():
                     pending.extend(owner.handle(effect, now))
             elif kind in FOR_OWNER:
+                if kind is ResponseReceived and self._metrics is not None:
+                    self._metrics.on_response(effect, now)
                 pending.extend(self._owners[effect.request.owner].handle(effect, now))
             else:
                 out.append(effect)

@@ -8,13 +8,15 @@ values; nothing is guessed or ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ..display import most_similar
 from ..primitives import Limits
 from .failures import ConfigurationError
+from .metrics import Metrics, SampleSettings
+from .metrics.tables import Row
 from .network.backoff import Backoff
 from .network.connection_states import ConnectionSettings
 from .network.oauthbearer import TokenProvider
@@ -180,6 +182,10 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     "bootstrap.timeout.ms": Key(
         MILLISECONDS, 0, "how long to try the bootstrap servers before calls fail; 0: no limit"
     ),
+    "metrics.sample.window.ms": Key(
+        integer(1, INT32), 30_000, "the time of one sample of a metric"
+    ),
+    "metrics.num.samples": Key(integer(1, INT32), 2, "the number of samples of a metric"),
     "metadata.max.age.ms": Key(MILLISECONDS, 300_000, "when to refresh metadata without errors"),
     "metadata.recovery.strategy": Key(
         one_of("none", "rebootstrap"),
@@ -272,6 +278,13 @@ def network_settings(
         rebootstrap=values["metadata.recovery.strategy"] == "rebootstrap",
         bootstrap_timeout_s=seconds(values, "bootstrap.timeout.ms") or None,
     )
+
+
+def client_metrics(values: Values, prefix: str, rows: Iterable[Row]) -> Metrics:
+    """Make the metrics of a client."""
+    window_s = seconds(values, "metrics.sample.window.ms")
+    settings = SampleSettings(window_s, whole(values, "metrics.num.samples"))
+    return Metrics(prefix, rows, optional_text(values, "client.id") or "", settings)
 
 
 def backoff(values: Values, prefix: str) -> Backoff:

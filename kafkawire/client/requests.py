@@ -13,7 +13,7 @@ the network and the shell. Other effects of an owner are for its user.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final, Protocol, TypeVar
 
@@ -183,12 +183,16 @@ RETRIABLE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ResponseReceived:
-    """The response, in the version of the request (`version`), from broker `node`."""
+    """The response, in the version of the request (`version`), from broker `node`.
+
+    latency_s: since the request was written.
+    """
 
     request: SendRequest
     version: int
     message: Message
     node: int = -1
+    latency_s: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from itertools import count, repeat
 from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
 from ..client.cluster import ClusterView
-from ..client.config import Setting, read_config
+from ..client.config import Setting, client_metrics, read_config
 from ..client.failures import AlreadyStarted, ClientFailed
+from ..client.metrics import MetricName
+from ..client.metrics.tables import PRODUCER, RECORDS_FAILED
 from ..client.producer import (
     PRODUCER_KEYS,
     Abandon,
@@ -39,6 +41,7 @@ from .clients.driver import DriverFailed
 from .clients.loop_iteration import LoopIteration
 from .clients.open_client import open_client
 from .clients.transactions import TransactionCalls
+from .measured import measured
 
 UNKNOWN: Final = -1
 
@@ -66,6 +69,7 @@ class ProducerSession(TransactionCalls):
     def __init__(self, config: Mapping[str, Setting]) -> None:
         self._values = read_config(PRODUCER_KEYS, config)
         super().__init__(producer_settings(self._values))
+        self._metrics = client_metrics(self._values, "producer", PRODUCER)
         self._last_batch_number = -1
         self._iteration = LoopIteration()
         self._blocked: dict[Hashable, asyncio.Future[None]] = {}
@@ -78,8 +82,22 @@ class ProducerSession(TransactionCalls):
             raise AlreadyStarted("the producer")
         self._done = asyncio.get_running_loop().create_future()
         self._driver = open_client(
-            self._values, self._owners, self._on_effect, auto_create_topics=True
+            self._values,
+            self._owners,
+            self._on_effect,
+            auto_create_topics=True,
+            metrics=self._metrics,
         )
+
+    def metrics(self) -> dict[MetricName, float]:
+        """Return what this producer measures, by Kafka's names."""
+        driver, machine = self._running()
+        name, group = self._metrics.name, self._metrics.group
+        return {
+            **measured(self._metrics, driver),
+            name(group, "buffer-available-bytes"): float(machine.available_bytes),
+            name(group, "buffer-total-bytes"): float(self._settings.buffer_memory),
+        }
 
     async def flush(self) -> None:
         """Send all accepted records without lingering; wait until each has its result."""
@@ -112,7 +130,9 @@ class ProducerSession(TransactionCalls):
             await driver.close()
 
     def _owners(self, view: ClusterView) -> Mapping[str, ProducerMachine]:
-        self._machine = ProducerMachine(self._settings, view, rng=random.random)
+        self._machine = ProducerMachine(
+            self._settings, view, rng=random.random, metrics=self._metrics
+        )
         return {"producer": self._machine}
 
     async def _wait(self, token: _Token, waiting: asyncio.Future[None]) -> None:
@@ -176,6 +196,8 @@ class ProducerSession(TransactionCalls):
                 future.set_result(result)
 
     def _failed(self, effect: Failed) -> None:
+        if self._driver is not None:
+            self._metrics.record(RECORDS_FAILED, len(effect.tokens), self._driver.now())
         for future in self._pending(effect.tokens):
             future.set_exception(raised(effect.failure))
             if self._settings.transactional_id is not None:

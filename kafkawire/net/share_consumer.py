@@ -20,12 +20,13 @@ from typing import Final, Generic, TypeAlias, assert_never
 
 from ..client.arguments import seconds, topic_names
 from ..client.cluster import ClusterView
-from ..client.config import Setting, read_config
+from ..client.config import Setting, client_metrics, read_config
 from ..client.consumer import TopicPartition
 from ..client.consumer import events as calls
 from ..client.consumer.deserializing import Deserializers
 from ..client.consumer.failures import DeserializationFailed
 from ..client.member_id import new_member_id
+from ..client.metrics.tables import SHARE_CONSUMER
 from ..client.serialization import Deserializer, KeyT, ValueT
 from ..client.share_consumer import (
     SHARE_CONSUMER_KEYS,
@@ -77,7 +78,9 @@ class ShareConsumer(
     ) -> None:
         deserializers = Deserializers(key_deserializer, value_deserializer)
         deserialize = deserializers.deserialized if deserializers else None
-        super().__init__(read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS), deserialize)
+        values = read_config(SHARE_CONSUMER_KEYS, config, KEYS_OF_GROUPS)
+        metrics = client_metrics(values, "consumer-share", SHARE_CONSUMER)
+        super().__init__(values, deserialize, metrics)
         self._config = share_consumer_config(self._values)
         if self._config.explicit:
             self._poll_interval_s = math.inf  # a poll requires that all are acknowledged
@@ -211,7 +214,7 @@ class ShareConsumer(
         """Handle the machine's effects for its user."""
         match effect:
             case events.Deliver(records=records):
-                self._unread = iter(records)
+                self._delivered(records)
             case calls.Raise(error=error):
                 self._error = error
             case calls.Warn(error=warning):

@@ -11,8 +11,7 @@ import pytest
 
 from kafkawire.client.config import Setting
 from kafkawire.client.consumer import TopicPartition
-from kafkawire.client.producer import Delivered
-from kafkawire.client.producer import producer as producer_machine
+from kafkawire.client.producer import Delivered, backlog
 from kafkawire.errors import InvalidValue
 from kafkawire.net.clients import loop_iteration
 from kafkawire.net.consumer import Consumer
@@ -117,7 +116,7 @@ def test_records_are_not_accepted_far_ahead_of_a_broker_that_responds(
     """Although buffer.memory has room for all."""
     most_accepted, batch, value = 300_000, 20_000, bytes(1000)
     monkeypatch.setattr(loop_iteration, "PACE_SECONDS", 300.0)
-    monkeypatch.setattr(producer_machine, "LONG_BACKLOG_BYTES", most_accepted)
+    monkeypatch.setattr(backlog, "LONG_BACKLOG_BYTES", most_accepted)
     config: dict[str, Setting] = {"batch.size": batch, "enable.idempotence": idempotent}
 
     async def scenario() -> int:

@@ -174,7 +174,7 @@ class Connection:
     def _on_close(self, event: CloseConnection, now: float) -> list[ConnectionEffect]:
         return self._end(event.reason, event.detail, now, deliberate=True)
 
-    def _send(self, event: Submit, _: float) -> list[ConnectionEffect]:
+    def _send(self, event: Submit, now: float) -> list[ConnectionEffect]:
         request = event.request
         version = self.versions.choose(request.api, request.body)
         if version is None:
@@ -193,7 +193,7 @@ class Connection:
         if not request.has_response:
             self._unconfirmed = True
             return [write, Sent(request, version)]
-        self._pipeline.expect(request, request.api, version, event.deadline)
+        self._pipeline.expect(request, request.api, version, event.deadline, now)
         return [write]
 
     def _on_bytes(self, event: BytesReceived, now: float) -> list[ConnectionEffect]:
@@ -230,7 +230,7 @@ class Connection:
             return SETUP_HANDLERS[self.state](self, message, now)
         self._responded = True
         effects: list[ConnectionEffect] = [
-            ResponseReceived(oldest.request, version, message, self.node)
+            ResponseReceived(oldest.request, version, message, self.node, now - oldest.sent_at)
         ]
         return effects + self._renew(now) if self._renewing else effects
 

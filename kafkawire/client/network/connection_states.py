@@ -119,6 +119,7 @@ class InFlight:
     version: int
     correlation_id: int
     deadline: float
+    sent_at: float = 0.0
 
 
 def is_cause(reason: Reason, at: int, waiting: InFlight, now: float) -> bool:

@@ -47,12 +47,17 @@ class InFlightRequests:
         return Write(number, frame)
 
     def expect(
-        self, request: SendRequest | None, api: ApiKey, version: int, deadline: float
+        self,
+        request: SendRequest | None,
+        api: ApiKey,
+        version: int,
+        deadline: float,
+        sent_at: float = 0.0,
     ) -> None:
         """Register the last written request as in flight."""
         last = (self._correlation_id - 1) % (MAX_CORRELATION_ID + 1)
         self.version = version
-        self.in_flight.append(InFlight(request, api, version, last, deadline))
+        self.in_flight.append(InFlight(request, api, version, last, deadline, sent_at))
 
     def decode(self, frame: bytes, expected: InFlight) -> tuple[Message, int]:
         """Decode the response to a request; return the message and its version.

@@ -329,6 +329,11 @@ class Network:
         while self._unassigned:
             yield self._unassigned.popleft().fail(Reason.DISCONNECTED, detail, retriable=False)
 
+    @property
+    def connections(self) -> list[BrokerConnection]:
+        """The connections to brokers that are open, or being opened."""
+        return [each for each in self._connections if each.connection is not None]
+
     # Choice of connections.
 
     def _candidates(self) -> list[BrokerConnection]:

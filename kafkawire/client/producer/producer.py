@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from ...errors import LocalProtocolError
 from ...protocol.error_code import ErrorCode
 from ..cluster import ClusterView
+from ..metrics import Metrics
 from ..network.backoff import Rng
 from ..requests import (
     ClusterFailed,
@@ -30,6 +31,7 @@ from ..requests import (
     Sent,
     TrackTopics,
 )
+from .backlog import Backlog
 from .batch import NO_SEQUENCE
 from .checking import checked
 from .configuration import ProducerSettings
@@ -53,7 +55,6 @@ from .events import (
     TransactionEvent,
 )
 from .flushes import Flushes
-from .partition_queue import MOST_IN_FLIGHT
 from .producer_id import PRODUCER_ID_KEY, ProducerIdManager, ProducerIdState
 from .record_accumulator import RecordAccumulator
 from .record_failures import failed
@@ -63,22 +64,23 @@ from .transactions.states import Admission, Call, TransactionState
 from .transactions.transaction_manager import TRANSACTION_KEY, TransactionManager
 
 CLOSED: Final = Failure(ErrorCode.NONE, Reason.CLOSED, "producer closed")
-LONG_BACKLOG_BYTES: Final = 1 << 20
 NOTHING: Final[frozenset[str]] = frozenset()
-"""More than brokers take while the sender is busy, for each batch of a partition in flight. Records
-that wait for longer leave the caches of the processor, and the cyclic GC visits their futures.
-"""
 
 
-class Producer:
+class Producer(Backlog):
     """The machine; `owner` is its name in the client."""
 
     def __init__(
-        self, settings: ProducerSettings, view: ClusterView, *, rng: Rng, owner: str = "producer"
+        self,
+        settings: ProducerSettings,
+        view: ClusterView,
+        *,
+        rng: Rng,
+        owner: str = "producer",
+        metrics: Metrics | None = None,
     ) -> None:
-        self._settings = settings
+        super().__init__(settings, RecordAccumulator(settings, view, rng))
         self._owner = owner
-        self._accumulator = RecordAccumulator(settings, view, rng)
         self._producer_ids = ProducerIdManager(
             owner, settings.request_timeout_s, settings.retry, rng
         )
@@ -96,7 +98,9 @@ class Producer:
         self._sender = Sender(
             settings, view, self._accumulator, self._producer_ids, self.transactions
         )
-        self._in_flight = RequestsInFlight(settings, self._sender, self._delivery_reports, owner)
+        self._in_flight = RequestsInFlight(
+            settings, self._sender, self._delivery_reports, owner, metrics
+        )
         self._flushes = Flushes(self._accumulator)
         self._tracked = 0
         """Number of the topics that are tracked, those of records and of offsets."""
@@ -128,27 +132,6 @@ class Producer:
         assert self.transactions is not None
         is_open = self.transactions.state is TransactionState.IN_TRANSACTION
         return is_open and self._accumulator.join(*record)
-
-    @property
-    def has_backlog(self) -> bool:
-        """Whether full batches wait for responses, on average of the partitions that have any."""
-        return self._accumulator.used > self._backlog_bytes()
-
-    @property
-    def has_long_backlog(self) -> bool:
-        """Whether so much waits for responses that further records only take memory."""
-        most = max(LONG_BACKLOG_BYTES * self._most_in_flight, 2 * self._backlog_bytes())
-        return self._accumulator.used > most
-
-    def _backlog_bytes(self) -> int:
-        """Return how many bytes may be in flight or in open batches."""
-        batches = (self._most_in_flight + 1) * len(self._accumulator.busy)
-        return batches * self._settings.batch_size
-
-    @property
-    def _most_in_flight(self) -> int:
-        """How many batches of a partition may be in flight."""
-        return MOST_IN_FLIGHT if self._settings.idempotent else 1
 
     @property
     def last_batch_number(self) -> int:
@@ -333,7 +316,7 @@ class Producer:
         if self._accumulator.closed or completing:
             flush_to = self._accumulator.last_number
         for produce in self._sender.drain(now, flush_to):
-            out.append(self._in_flight.send(produce))
+            out.append(self._in_flight.send(produce, now))
         return flush_to
 
     def _results(self, out: list[ProducerEffect]) -> None:

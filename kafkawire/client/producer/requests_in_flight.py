@@ -9,6 +9,7 @@ from ...messages.api_key import ApiKey
 from ...messages.produce_response import PartitionProduceResponse, ProduceResponse
 from ...protocol.error_code import ErrorCode
 from ..cluster import Broker
+from ..metrics import Metrics, tables
 from ..requests import NoResponse, RequestMetadataUpdate, ResponseReceived, SendRequest, Sent
 from .configuration import ProducerSettings
 from .delivery_reports import DeliveryReports
@@ -26,19 +27,23 @@ class RequestsInFlight:
         sender: Sender,
         delivery_reports: DeliveryReports,
         owner: str,
+        metrics: Metrics | None = None,
     ) -> None:
         self._settings = settings
         self._sender = sender
         self._delivery_reports = delivery_reports
         self._owner = owner
+        self._metrics = metrics
         self._serials = count()
         self._requests: dict[int, ProduceBatches] = {}
 
     def __bool__(self) -> bool:
         return bool(self._requests)
 
-    def send(self, produce: ProduceBatches) -> SendRequest:
+    def send(self, produce: ProduceBatches, now: float) -> SendRequest:
         """Return the request, which is in flight from now on."""
+        if self._metrics is not None:
+            self._measure(self._metrics, produce, now)
         serial = next(self._serials)
         self._requests[serial] = produce
         return SendRequest(
@@ -50,6 +55,18 @@ class RequestsInFlight:
             self._settings.request_timeout_s,
             has_response=self._settings.acks != 0,
         )
+
+    def _measure(self, metrics: Metrics, produce: ProduceBatches, now: float) -> None:
+        records = 0
+        for _, batch in produce.batches:
+            size = len(batch.tokens)
+            records += size
+            metrics.record(tables.BATCH_SIZE, batch.size, now)
+            metrics.record(tables.QUEUE_TIME, (now - batch.created_at) * 1000, now)
+            if batch.attempts:
+                metrics.record(tables.RECORDS_RETRIED, size, now)
+        metrics.record(tables.RECORDS_PER_REQUEST, records, now)
+        metrics.record(tables.RECORDS_SENT, records, now)
 
     def on_response(self, event: ResponseReceived, now: float) -> Iterator[ProducerEffect]:
         """Handle the result of each batch."""

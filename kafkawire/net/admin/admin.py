@@ -28,6 +28,7 @@ from ...client.arguments import (
 )
 from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_config, seconds
 from ...client.failures import ClientClosed
+from ...client.metrics import MetricName
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from ...messages.list_transactions_request import ListTransactionsRequest
 from ..scoped import Scoped
@@ -86,6 +87,10 @@ class Admin(Scoped):
         if self._runner is None:
             raise ClientClosed("the admin client")
         return self._runner
+
+    def metrics(self) -> dict[MetricName, float]:
+        """Return what this client measures, by Kafka's names."""
+        return self._calls.metrics()
 
     # The cluster.
 

@@ -13,13 +13,16 @@ from typing import Final, TypeVar, assert_never
 
 from ...client.admin.calls import AdminCalls, Call, CallCompleted, CallFailed, LeaderOf
 from ...client.cluster import ClusterView
-from ...client.config import Values, backoff, seconds
+from ...client.config import Values, backoff, client_metrics, seconds
 from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
+from ...client.metrics import MetricName
+from ...client.metrics.tables import ADMIN
 from ...client.requests import Destination, Reason, Varying, error_of
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..clients.driver import Driver, DriverFailed
 from ..clients.open_client import open_client
+from ..measured import measured
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R")
@@ -33,11 +36,12 @@ class CallRunner:
 
     def __init__(self, values: Values) -> None:
         self._values = values
+        self._metrics = metrics = client_metrics(values, "admin-client", ADMIN)
         self._tokens = count()
         self._waiting: dict[Hashable, asyncio.Future[Message]] = {}
         self._failure: ClientFailed | None = None
         self._driver: Driver[Call, CallCompleted | CallFailed] = open_client(
-            values, self._owners, self._on_effect
+            values, self._owners, self._on_effect, metrics=metrics
         )
         self._timeout_s = seconds(values, "default.api.timeout.ms")
 
@@ -74,6 +78,10 @@ class CallRunner:
             self._waiting.pop(token, None)
         assert isinstance(message, response_type)
         return message
+
+    def metrics(self) -> dict[MetricName, float]:
+        """Return what the client measures."""
+        return measured(self._metrics, self._driver)
 
     async def close(self) -> None:
         """Close; pending calls fail."""

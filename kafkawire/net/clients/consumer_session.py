@@ -18,7 +18,7 @@ from typing import Final, Generic, Protocol, assert_never
 
 from ...client.arguments import seconds
 from ...client.cluster import ClusterView
-from ...client.config import Setting
+from ...client.config import Setting, client_metrics
 from ...client.consumer import Consumer as ConsumerMachine
 from ...client.consumer import (
     ConsumerRecord,
@@ -28,8 +28,11 @@ from ...client.consumer import (
     read_consumer_config,
 )
 from ...client.consumer.deserializing import Deserializers
+from ...client.metrics import MetricName
+from ...client.metrics.tables import CONSUMER
 from ...client.serialization import Deserializer, KeyT, ValueT
 from ..interceptors import OnCommit, OnConsume, intercepted, notify
+from ..measured import lags
 from ..sockets.memory import keep_freed
 from .driver import DriverFailed
 from .polling_client import PollingClient
@@ -85,7 +88,9 @@ class ConsumerSession(
         self._on_consume = tuple(on_consume)
         self._on_commit = tuple(on_commit)
         changes = self._deserializers or on_consume
-        super().__init__(read_consumer_config(config), self._user_record if changes else None)
+        values = read_consumer_config(config)
+        metrics = client_metrics(values, "consumer", CONSUMER)
+        super().__init__(values, self._user_record if changes else None, metrics)
         self._config = consumer_config(self._values)
         self._listener: RebalanceListener | None = None
         self._listener_call: events.CallListener | None = None
@@ -104,6 +109,14 @@ class ConsumerSession(
         timeout_s: how long that may take. On return nothing is open, even if cancelled.
         """
         await super().close(timeout_s)
+
+    def metrics(self) -> dict[MetricName, float]:
+        """Return what this consumer measures, by Kafka's names; lags as of the last fetches."""
+        positions = self._running()[1].positions
+        return {
+            **super().metrics(),
+            **lags(self._metrics, positions, self._config.isolation_level),
+        }
 
     # -- events and effects
 
@@ -185,7 +198,7 @@ class ConsumerSession(
         """Handle the machine's effects for its user."""
         match effect:
             case events.Deliver(records=records):
-                self._unread = iter(records)
+                self._delivered(records)
             case events.Raise(error=error):
                 self._error = error
             case events.CallListener():

@@ -14,6 +14,7 @@ from ... import __version__
 from ...client.client import Client, UserEffect, UserEvent
 from ...client.cluster import ClusterView
 from ...client.config import Values, bootstrap, network_settings
+from ...client.metrics import Metrics
 from ...client.network.network import Network
 from ...client.requests import Machine, OwnerEffect, OwnerEvent
 from ...client.security import token_provider
@@ -33,11 +34,13 @@ def open_client(
     on_effect: Callable[[UserEffect | DriverFailed], None],
     *,
     auto_create_topics: bool = False,
+    metrics: Metrics | None = None,
 ) -> Driver[UserEvent, UserEffect]:
     """Create a client and run it on the running loop.
 
     owners: makes the machines that send requests, given the cluster metadata; the first receives
-    the user's events. on_effect: called with their effects for the user.
+    the user's events. on_effect: called with their effects for the user. metrics: records
+    responses.
     """
     settings = network_settings(values, SOFTWARE, auto_create_topics=auto_create_topics)
     network = Network(
@@ -46,7 +49,7 @@ def open_client(
         rng=random.random,
         nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
     )
-    client: Client[UserEvent, UserEffect] = Client(network, owners(network.view))
+    client: Client[UserEvent, UserEffect] = Client(network, owners(network.view), metrics)
     driver = Driver(client, on_effect, tls_context(values), token_provider(values))
     driver.start()
     return driver

@@ -20,7 +20,10 @@ from ...client.config import Values
 from ...client.consumer.events import Close, Closed, Poll, StopPolling
 from ...client.consumer.failures import DeserializationFailed
 from ...client.failures import AlreadyStarted, ClientClosed
+from ...client.metrics import MetricName, Metrics
+from ...client.metrics.tables import POLL, RECORDS_CONSUMED
 from ...errors import LocalProtocolError
+from ..measured import measured
 from ..scoped import Scoped
 from ..sockets.socket import CLOSE_TIMEOUT_S
 from .driver import Driver, DriverFailed
@@ -48,15 +51,19 @@ RecordT = TypeVar("RecordT")
 class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
     """A client's lifecycle, and its polls. values: the checked configuration.
 
-    deserialize: makes the user's record of one with bytes, or raises DeserializationFailed; None
-    where both are the same.
+    metrics: what it measures. deserialize: makes the user's record of one with bytes, or raises
+    DeserializationFailed; None where both are the same.
     """
 
     what: ClassVar[str]
     """What it is, in errors."""
 
-    def __init__(self, values: Values, deserialize: Callable[[RawT], RecordT] | None) -> None:
+    def __init__(
+        self, values: Values, deserialize: Callable[[RawT], RecordT] | None, metrics: Metrics
+    ) -> None:
         self._values = values
+        self._metrics = metrics
+        self._polled_at: float | None = None
         self._deserialize = deserialize
         self._driver: Driver[Any, Any] | None = None
         self._machine: MachineT | None = None
@@ -76,7 +83,9 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
         """Start to connect; `async with` calls it."""
         if self._driver is not None:
             raise AlreadyStarted(f"the {self.what}")
-        self._driver = open_client(self._values, self._owners, self._on_effect)
+        self._driver = open_client(
+            self._values, self._owners, self._on_effect, metrics=self._metrics
+        )
         self._clock = self._driver.now
 
     async def close(self, timeout_s: float = 30.0) -> None:
@@ -135,6 +144,7 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
         if self._polling:
             raise LocalProtocolError(f"another poll of this {self.what} is in progress")
         self._return_records()
+        self._measure_poll(driver.now())
         self._max_records = max_records
         driver.handle(Poll(max_records))
         self._polling = True
@@ -153,6 +163,20 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
             raise error
         if self._closed:
             raise ClientClosed(f"the {self.what}")
+
+    def metrics(self) -> dict[MetricName, float]:
+        """Return what this client measures, by Kafka's names."""
+        return measured(self._metrics, self._running()[0])
+
+    def _measure_poll(self, now: float) -> None:
+        if self._polled_at is not None:
+            self._metrics.record(POLL, (now - self._polled_at) * 1000, now)
+        self._polled_at = now
+
+    def _delivered(self, records: list[RawT]) -> None:
+        """Buffer records for the user, who consumes those that do not go back."""
+        self._unread = iter(records)
+        self._metrics.record(RECORDS_CONSUMED, len(records), self._clock())
 
     def __aiter__(self) -> Self:
         return self
@@ -200,6 +224,7 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
         """Return records to the machine that the user has not seen; whether there were any."""
         left = list(self._unread)
         if left:
+            self._metrics.record(RECORDS_CONSUMED, -len(left), self._clock())
             self._running()[0].handle(self._returned(left))
         return bool(left)
 
