@@ -39,6 +39,7 @@ EXPORTS: Final = (
 NAMED: Final = {
     "kafkawire.capture.tables.bodies": ["schema", "typed"],
     "kafkawire.client.config": ["CLIENT_KEYS"],
+    "kafkawire.client.metrics": ["MetricName"],
     "kafkawire.client.security": ["OAuthBearerToken", "TokenProvider"],
     "kafkawire.client.serialization": ["Deserializer", "Serializer"],
     "kafkawire.net.consumer": ["Consumer"],

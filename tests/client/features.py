@@ -360,7 +360,17 @@ FEATURES: Final[dict[str, Feature]] = {
         ),
     ),
     "admin: quotas, reassignments, delegation tokens": Feature(NO, NO, YES, NO),
-    "metrics of the client": Feature(NO, "JSON, `stats_cb`", YES, NO),
+    "metrics of the client": Feature(
+        NO,
+        "JSON, `stats_cb`",
+        YES,
+        YES,
+        (
+            "net/test_metrics.py::test_a_producer",
+            "net/test_metrics.py::test_a_consumer",
+            "net/test_metrics.py::test_share_consumers_and_admin",
+        ),
+    ),
     "metrics pushed to brokers (KIP-714)": Feature(NO, YES, YES, NO),
     "interceptors (KIP-42)": Feature(
         NO,
