@@ -58,8 +58,8 @@ class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT
         *,
         key_deserializer: Deserializer[KeyT] | None = None,
         value_deserializer: Deserializer[ValueT] | None = None,
-        on_consume: Sequence[OnConsume[KeyT, ValueT]] = (),
-        on_commit: Sequence[OnCommit] = (),
+        on_consume: Sequence[OnConsume[KeyT, ValueT]] | None = None,
+        on_commit: Sequence[OnCommit] | None = None,
     ) -> None:
         super().__init__(
             config,

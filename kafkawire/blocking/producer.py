@@ -32,8 +32,8 @@ class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT
         *,
         key_serializer: Serializer[KeyT] | None = None,
         value_serializer: Serializer[ValueT] | None = None,
-        on_send: Sequence[OnSend[KeyT, ValueT]] = (),
-        on_acknowledgement: Sequence[OnAcknowledgement[KeyT, ValueT]] = (),
+        on_send: Sequence[OnSend[KeyT, ValueT]] | None = None,
+        on_acknowledgement: Sequence[OnAcknowledgement[KeyT, ValueT]] | None = None,
     ) -> None:
         super().__init__(
             config,

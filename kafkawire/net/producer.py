@@ -52,13 +52,13 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         *,
         key_serializer: Serializer[KeyT] | None = None,
         value_serializer: Serializer[ValueT] | None = None,
-        on_send: Sequence[OnSend[KeyT, ValueT]] = (),
-        on_acknowledgement: Sequence[OnAcknowledgement[KeyT, ValueT]] = (),
+        on_send: Sequence[OnSend[KeyT, ValueT]] | None = None,
+        on_acknowledgement: Sequence[OnAcknowledgement[KeyT, ValueT]] | None = None,
     ) -> None:
         super().__init__(config)
         self._serializers = Serializers(key_serializer, value_serializer)
-        self._on_send = tuple(on_send)
-        self._on_acknowledgement = tuple(on_acknowledgement)
+        self._on_send = tuple(on_send or ())
+        self._on_acknowledgement = tuple(on_acknowledgement or ())
         if any((key_serializer, value_serializer, on_send, on_acknowledgement)):
             self.send = self._send_record  # type: ignore[method-assign]  # costs others nothing
 

@@ -81,12 +81,12 @@ class ConsumerSession(
         *,
         key_deserializer: Deserializer[KeyT] | None = None,
         value_deserializer: Deserializer[ValueT] | None = None,
-        on_consume: Sequence[OnConsume[KeyT, ValueT]] = (),
-        on_commit: Sequence[OnCommit] = (),
+        on_consume: Sequence[OnConsume[KeyT, ValueT]] | None = None,
+        on_commit: Sequence[OnCommit] | None = None,
     ) -> None:
         self._deserializers = Deserializers(key_deserializer, value_deserializer)
-        self._on_consume = tuple(on_consume)
-        self._on_commit = tuple(on_commit)
+        self._on_consume = tuple(on_consume or ())
+        self._on_commit = tuple(on_commit or ())
         changes = self._deserializers or on_consume
         values = read_consumer_config(config)
         metrics = client_metrics(values, "consumer", CONSUMER)
