@@ -184,6 +184,8 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
     async def __anext__(self) -> RecordT:
         if self._clock() < self._poll_due_at:
             for record in self._unread:
+                if self._deserialize is None:  # for each record: without another call
+                    return record  # type: ignore[return-value]  # both types are the same
                 return self._returned_record(record)
         await self._poll(None, None)
         self._poll_due_at = self._clock() + self._poll_interval_s
