@@ -12,6 +12,11 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from kafkawire.client.config import Setting, client_metrics, read_config
+from kafkawire.client.metrics.tables import PRODUCER
+from kafkawire.client.network.metadata import Metadata
+from kafkawire.client.producer import PRODUCER_KEYS, Producer, Send, producer_settings
+from kafkawire.client.requests import ResponseReceived, SendRequest
 from kafkawire.messages.metadata_response import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -23,12 +28,6 @@ from kafkawire.messages.produce_response import (
     ProduceResponse,
     TopicProduceResponse,
 )
-
-from kafkawire.client.config import Setting, client_metrics, read_config
-from kafkawire.client.metrics.tables import PRODUCER
-from kafkawire.client.network.metadata import Metadata
-from kafkawire.client.producer import PRODUCER_KEYS, Producer, Send, producer_settings
-from kafkawire.client.requests import ResponseReceived, SendRequest
 
 FEW: Final = 200
 MANY: Final = 1_200

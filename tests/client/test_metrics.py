@@ -6,18 +6,6 @@ import math
 from itertools import chain
 
 import pytest
-from kafkawire.messages.api_key import ApiKey
-from kafkawire.messages.consumer_group_heartbeat_response import (
-    Assignment,
-    ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
-)
-from kafkawire.messages.fetch_response import (
-    FetchableTopicResponse,
-    FetchResponse,
-    PartitionData,
-)
-from kafkawire.messages.sync_group_response import SyncGroupResponse
 
 from kafkawire.client.metrics import MetricName, Metrics, SampleSettings
 from kafkawire.client.metrics import sensors as of
@@ -33,6 +21,18 @@ from kafkawire.client.metrics.tables import (
     Row,
 )
 from kafkawire.client.requests import ResponseReceived, Same, SendRequest
+from kafkawire.messages.api_key import ApiKey
+from kafkawire.messages.consumer_group_heartbeat_response import (
+    Assignment,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafkawire.messages.fetch_response import (
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.primitives import Message
 
 SETTINGS = SampleSettings(window_s=30.0, samples=2)
