@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..metadata import MetadataImage
     from .control_state import ControlState
     from .groups.coordinator import Coordinator
+    from .security.authorizer import StandardAuthorizer
 
 
 @dataclass(slots=True)
@@ -42,7 +43,7 @@ class Broker:
     apis: what its listener supports. endpoint: its own. sessions: of Fetch. rules: of records that
     clients produce. controller: the way to the active one. listeners: its own by their names, where
     these are not the one that follows from the settings. control: the epochs that it knows of
-    controllers in ZooKeeper, if the cluster has these.
+    controllers in ZooKeeper, if the cluster has these. authorizer: None allows everything.
     """
 
     apis: SupportedApis
@@ -63,6 +64,7 @@ class Broker:
     end_offsets: EndOffsets
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     control: ControlState | None = None
+    authorizer: StandardAuthorizer | None = None
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

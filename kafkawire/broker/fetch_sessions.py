@@ -10,11 +10,11 @@ unexpected epoch means that the two sides are out of step.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..messages.fetch_request import FetchPartition, FetchRequest
+from ..messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from ..messages.fetch_response import PartitionData
 from ..protocol import ErrorCode
 
@@ -126,6 +126,15 @@ def targets(request: FetchRequest) -> list[Target]:
         for partition in topic.partitions
     ]
     return found if len(found) < 2 else list({each.key: each for each in found}.values())
+
+
+def requested(targets: Iterable[Target]) -> FetchRequest:
+    """Return a request of some partitions, by topic."""
+    topics: dict[tuple[str, bytes], FetchTopic] = {}
+    for topic, topic_id, partition in targets:
+        new = FetchTopic(topic=topic, topic_id=topic_id)
+        topics.setdefault((topic, topic_id), new).partitions.append(partition)
+    return FetchRequest(topics=list(topics.values()))
 
 
 class Sessions:

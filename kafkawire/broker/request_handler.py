@@ -184,7 +184,10 @@ class RequestHandler:
         else:
             try:
                 handler = self._handlers[request.api_key]
-                result = handler.handle(broker, request, request.body, connection, now)
+                if broker.authorizer is None:
+                    result = handler.handle(broker, request, request.body, connection, now)
+                else:
+                    result = _guarded(handler, broker, request, connection, now)
             except RemoteProtocolError:
                 raise  # a protocol error of the client closes the connection
             except Exception as error:
@@ -295,3 +298,14 @@ class RequestHandler:
         request = self._channel.forget(connection)
         if request is not None:
             self._brokers[connection.listener].machines.forget(connection.id)
+
+
+def _guarded(
+    handler: Handler, broker: Broker, request: Request, connection: Connection, now: float
+) -> HandlerResult:
+    from . import guards  # imported only with an authorizer
+
+    def process(allowed: Request) -> HandlerResult:
+        return handler.handle(broker, allowed, allowed.body, connection, now)
+
+    return guards.handle(process, broker, request, connection)

@@ -45,7 +45,10 @@ from ..broker.harness import metadata
 from .front_harness import BROKER, NodeHarness
 
 SASL = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}
-STANDARD = {AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+STANDARD = {
+    AUTHORIZER: "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
 CLIENTS = Endpoint("SASL_PLAINTEXT", "node", 9094)
 SALTED = hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 4096)
 

@@ -25,6 +25,7 @@ v18  request +high_watermark
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +41,7 @@ from ...protocol import ErrorCode
 from ...replication.fetch_params import READ_COMMITTED, fetch_of, session_fetch
 from ...replication.fetching import MOVED
 from ..broker import Broker
-from ..fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext
+from ..fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext, Target, requested
 from ..fetched import Fetched
 from ..forwarding import AsItIs
 from ..log.conversion import AS_STORED_FROM, convert
@@ -72,6 +73,7 @@ def handle(
     context = broker.sessions.resolve(body, version, now)
     if isinstance(context, ErrorCode):
         return FetchResponse(error_code=context)
+    context, refused = _readable(broker, request, context)
     quota = broker.throttling.most_fetched(request)
     read_committed = body.isolation_level == READ_COMMITTED
     return broker.machines.respond(
@@ -79,9 +81,23 @@ def handle(
         lambda replicas, token: replicas.fetches.fetch(
             token, session_fetch(replicas.replicas, version, body, context.targets, quota), now
         ),
-        FetchPlan(request, broker.metadata, context, read_committed, quota, broker.throttling),
+        FetchPlan(
+            request, broker.metadata, context, read_committed, quota, broker.throttling, refused
+        ),
         now,
     )
+
+
+def _readable(
+    broker: Broker, request: Request, context: FetchContext
+) -> tuple[FetchContext, Sequence[Target]]:
+    """Divide the partitions of a session into those that its client may read, and the others."""
+    if broker.authorizer is None:
+        return context, ()
+    from ..guards.fetches import readable  # imported only with an authorizer
+
+    targets, refused = readable(broker, request, context.targets, lambda target: target[:2])
+    return context._replace(targets=targets), refused
 
 
 @dataclass(slots=True)
@@ -89,6 +105,7 @@ class FetchPlan:
     """A Fetch of a consumer, with its session.
 
     read_committed: its isolation level. quota: how many bytes its client may fetch; None for any.
+    refused: partitions that it may not read.
     """
 
     request: Request
@@ -97,6 +114,7 @@ class FetchPlan:
     read_committed: bool
     quota: int | None
     throttling: Throttling
+    refused: Sequence[Target] = ()
 
     def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
         """Leave out what did not change in the session; do not copy large records.
@@ -125,7 +143,12 @@ class FetchPlan:
                 if len(records) > JOINED_BYTES:
                     data.records, batches[id(data)] = b"", [records]
         body.node_endpoints = list(leaders.values())
+        body.responses += self._refusals()
         return Fetched(body, batches) if batches else body
+
+    def _refusals(self) -> list[FetchableTopicResponse]:
+        """Return the responses of partitions that the client may not read."""
+        return error_response(requested(self.refused), E.TOPIC_AUTHORIZATION_FAILED).responses
 
     def _convert(self, body: FetchResponse) -> None:
         """Convert the records for clients of old versions."""

@@ -8,7 +8,7 @@ v2   request +share_acquire_mode +is_renew_ack
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ...messages.share_fetch_request import ShareFetchRequest
@@ -24,7 +24,7 @@ from ..broker import Broker
 from ..network.connection import Connection
 from ..request import DELAYED, Outcome, Request
 from ..share.acknowledging import Errors, checked
-from ..share.fetching import Amount, Data, Waiting
+from ..share.fetching import Amount, Data, Waiting, failed
 from ..share.leaders import name_leaders
 from ..share.sessions import FINAL_EPOCH, INITIAL_EPOCH, Member, ShareSession
 from ..share.shares import Acknowledgements
@@ -48,7 +48,7 @@ def handle(
     if invalid is not None:
         return _refused(E.INVALID_REQUEST, invalid)
     member = Member(body.group_id or "", body.member_id or "")
-    acknowledgements: Acknowledgements = {
+    wanted = {
         TopicIdPartition(topic.topic_id, each.partition_index): checked(
             each.acknowledgement_batches, body.is_renew_ack
         )
@@ -56,12 +56,27 @@ def handle(
         for each in topic.partitions
         if each.acknowledgement_batches
     }
-    session = _session(broker, body, member, bool(acknowledgements), connection, now)
+    session = _session(broker, body, member, bool(wanted), connection, now)
     if isinstance(session, ErrorCode):
         return _refused(session, session.name)
-    response = Responding(broker, request, body, session)
+    unreadable = _unreadable(broker, request, (*session.partitions, *wanted))
+    acknowledgements: Acknowledgements = {
+        key: batches for key, batches in wanted.items() if key not in unreadable
+    }
+    response = Responding(broker, request, body, session, unreadable)
     broker.shares.acknowledge(member, acknowledgements, response.acknowledged, now)
     return DELAYED
+
+
+def _unreadable(
+    broker: Broker, request: Request, keys: Iterable[TopicIdPartition]
+) -> frozenset[TopicIdPartition]:
+    """Return the partitions that the client may not read."""
+    if broker.authorizer is None:
+        return frozenset()
+    from ..guards.fetches import readable  # imported only with an authorizer
+
+    return frozenset(readable(broker, request, keys, lambda key: ("", key.topic_id))[1])
 
 
 def _invalid(body: ShareFetchRequest) -> str | None:
@@ -120,37 +135,60 @@ class Responding:
     """A request on its way to its response: first it acknowledges, then it acquires."""
 
     def __init__(
-        self, broker: Broker, request: Request, body: ShareFetchRequest, session: ShareSession
+        self,
+        broker: Broker,
+        request: Request,
+        body: ShareFetchRequest,
+        session: ShareSession,
+        unreadable: frozenset[TopicIdPartition],
     ) -> None:
         self._broker = broker
         self._request = request
         self._body = body
         self._session = session
+        self._unreadable = unreadable
         self._acknowledged: Mapping[TopicIdPartition, ErrorCode] = {}
 
     def acknowledged(self, errors: Errors, now: float) -> None:
         """Go on when what was acknowledged is stored."""
-        self._acknowledged = errors
+        refused = {
+            TopicIdPartition(topic.topic_id, each.partition_index): E.TOPIC_AUTHORIZATION_FAILED
+            for topic in self._body.topics
+            for each in topic.partitions
+            if each.acknowledgement_batches
+        }
+        self._acknowledged = dict(errors) | {
+            key: error for key, error in refused.items() if key in self._unreadable
+        }
         body, shares = self._body, self._broker.shares
         if body.share_session_epoch == FINAL_EPOCH:
             shares.close(self._session, lambda _errors, now: self._respond({}, now), now)
         elif body.is_renew_ack:
             self._respond({}, now)
         else:
+            waits = not self._unreadable.issuperset(self._session.partitions)
             amount = Amount(
-                body.max_wait_ms / 1000,
+                body.max_wait_ms / 1000 if waits else 0.0,
                 body.min_bytes,
                 body.max_bytes,
                 body.max_records,
                 max(1, body.batch_size),
                 body.share_acquire_mode == STRICT,
             )
-            waiting = Waiting(self._request.reply_to, self._session, amount, self._fetched)
+            waiting = Waiting(
+                self._request.reply_to,
+                self._session,
+                amount,
+                self._fetched,
+                unreadable=self._unreadable,
+            )
             shares.fetch(waiting, now)
 
     def _fetched(self, data: Data, now: float) -> None:
         """Respond with the partitions that have records or errors, or are new in the session."""
         partitions = self._session.partitions
+        for key in self._unreadable.intersection(partitions):
+            data[key] = failed(key, E.TOPIC_AUTHORIZATION_FAILED)
         for key, was_sent in partitions.items():
             if not was_sent and key not in data:
                 data[key] = PartitionData(partition_index=key.partition, records=b"")

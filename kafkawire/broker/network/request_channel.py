@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from ...primitives import Message
 from ...protocol import ErrorCode, encode_frame_buffers
@@ -26,6 +26,7 @@ from .connections import Connections
 from .scheduler import RequestScheduler
 
 ErrorResponse = Callable[[Request, ErrorCode], Message]
+Complete = Callable[[Any], None]
 LOG: Final = logging.getLogger("kafkawire.broker")
 
 
@@ -47,6 +48,8 @@ class RequestChannel:
         self.scheduler = scheduler
         self.pending: dict[int, Request] = {}
         self.faults: dict[int, Fault] = {}
+        self.completions: dict[int, Complete] = {}
+        """What completes the response to a request of which a part was refused."""
         self.error_response = error_response
         self._delayed: dict[int, list[bytes]] = {}
 
@@ -61,7 +64,10 @@ class RequestChannel:
         if request is None:
             return
         fault = self.faults.pop(reply_to, None) if self.faults else None
+        complete = self.completions.pop(reply_to, None) if self.completions else None
         try:
+            if complete is not None:
+                complete(message)
             frame = _encode(message, request)
         except Exception as error:
             LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
@@ -135,6 +141,8 @@ class RequestChannel:
     def finish(self, request: Request) -> Connection:
         """Mark a request as finished; its connection may process the next."""
         del self.pending[request.reply_to]
+        if self.completions:
+            self.completions.pop(request.reply_to, None)
         connection = self.connections[request.connection]
         connection.busy = None
         if connection.buffer or connection.paused:
@@ -153,6 +161,7 @@ class RequestChannel:
         if connection.busy is None:
             return None
         self.faults.pop(connection.busy, None)
+        self.completions.pop(connection.busy, None)
         if self._delayed.pop(connection.busy, None) is not None:
             self.context.deadlines.cancel(ReplyDue(connection.busy))
         return self.pending.pop(connection.busy, None)

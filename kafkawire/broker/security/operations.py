@@ -1,6 +1,6 @@
 """ACL operations and the resources they are about; authorized operations as bit fields (KIP-430).
 
-There is no authorizer, so a resource has all operations of its resource type.
+Without an authorizer, a resource has all operations of its resource type.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ class Operation(IntEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
 
 
 class AclResource(IntEnum):

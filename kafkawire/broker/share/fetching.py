@@ -43,13 +43,14 @@ class Amount(NamedTuple):
 
 @dataclass(slots=True)
 class Waiting:
-    """A request. number: its `reply_to`."""
+    """A request. number: its `reply_to`. unreadable: partitions of which it gets no records."""
 
     number: int
     session: ShareSession
     amount: Amount
     then: Then
     keys: list[ShareKey] = field(default_factory=list)
+    unreadable: frozenset[TopicIdPartition] = frozenset()
 
     @property
     def member(self) -> Member:
@@ -131,6 +132,8 @@ class ShareFetches:
         data: Data = {}
         ready: list[Ready] = []
         for key in waiting.session.in_turn():
+            if key in waiting.unreadable:
+                continue
             current = self._partitions.find(_key(waiting.member, key), now)
             if isinstance(current, ErrorCode):
                 data[key] = failed(key, current)

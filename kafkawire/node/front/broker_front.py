@@ -39,6 +39,7 @@ from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
 from ...broker.quotas.client_quotas import ClientQuotas
 from ...broker.quotas.throttling import Throttling
+from ...broker.security.authorizer import authorizer_of
 from ...broker.share.end_offsets import EndOffsets
 from ...broker.share.shares import Shares
 from ...broker.share_coordinator.coordinators import ShareCoordinators
@@ -135,6 +136,7 @@ class BrokerFront:
             self.shares,
             self._end_offsets,
             listeners.endpoints,
+            authorizer=authorizer_of(settings.given),
         )
 
     @property
@@ -178,6 +180,9 @@ class BrokerFront:
             self._apply_configs(image)
         if delta.configs or delta.deleted_topics:
             self.broker.rules.clear()
+        authorizer = self.broker.authorizer
+        if authorizer is not None:
+            authorizer.publish(image.acls, delta.acls)
         if delta.quotas:
             self.throttling.quotas.publish(image.quotas)
         self.share_coordinators.published(delta, now)
