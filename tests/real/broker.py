@@ -30,6 +30,8 @@ STOP_SECONDS: Final = 120.0
 NODE_ID: Final = 1
 CLUSTER_ID: Final = "a2Fma2F3aXJlLXRlc3RzLQ"
 USER: Final = "alice"
+GUEST: Final = "guest"
+"""Has the same password, and no permissions."""
 PASSWORD: Final = "alice-secret"
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 JAAS: Final = "org.apache.kafka.common.security"
@@ -47,7 +49,8 @@ PROPERTIES: Final = {
     # authorisation: everybody may do everything, but there is a user, and ACLs can be stored
     "sasl.enabled.mechanisms": ",".join((*MECHANISMS, "OAUTHBEARER")),
     "listener.name.sasl.plain.sasl.jaas.config": (
-        f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+        f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}" '
+        f'user_{GUEST}="{PASSWORD}";'
     ),
     "listener.name.sasl.scram-sha-256.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;",
     "listener.name.sasl.scram-sha-512.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required;",

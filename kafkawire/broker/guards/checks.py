@@ -67,19 +67,27 @@ def _all_of(complete: list[Complete]) -> Complete:
 # -- whole requests
 
 
-def whole(permission: Permission, field: str | None = None) -> Check:
-    """Check a permission for a whole request. field: has the resource's name, None: the cluster."""
-    return any_of((permission,), field)
+def whole(
+    permission: Permission, field: str | None = None, *, refuse: Refuse | None = None
+) -> Check:
+    """Check a permission for a whole request.
+
+    field: has the resource's name, None: the cluster. refuse: builds the response with the error,
+    where it is not that of the API.
+    """
+    return any_of((permission,), field, refuse=refuse)
 
 
-def any_of(permissions: tuple[Permission, ...], field: str | None = None) -> Check:
+def any_of(
+    permissions: tuple[Permission, ...], field: str | None = None, *, refuse: Refuse | None = None
+) -> Check:
     """Check that the caller has one of some permissions."""
 
     def check(access: Access, body: Any) -> Verdict:
         names = () if field is None else (getattr(body, field) or "",)
         if any(access.may(each, *names) for each in permissions):
             return None
-        return access.refusal(body, ERRORS[permissions[-1].resource])
+        return (refuse or access.refusal)(body, ERRORS[permissions[-1].resource])
 
     return Check(permissions, check)
 

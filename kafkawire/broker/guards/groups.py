@@ -37,6 +37,7 @@ from ...messages.share_acknowledge_response import (
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
 )
+from ...messages.sync_group_request import SyncGroupRequest
 from ...protocol import ErrorCode
 from ..security.operations import GROUP_OPERATIONS, AclResource
 from ..security.permissions import Permission
@@ -46,6 +47,10 @@ from .checks import Check, Partly, Verdict, any_of, each, judge, operations, who
 E, P = ErrorCode, Permission
 FAILED: Final = E.TOPIC_AUTHORIZATION_FAILED
 NO_OFFSET: Final = -1
+PROTOCOL_FROM: Final = 5
+"""The version of SyncGroup from which on it has a protocol (KIP-559)."""
+ERROR_AT_TOP_FROM: Final = 2
+"""The version of OffsetFetch from which on the error of a group is at the top."""
 HIDDEN: Final = "The group has described topic(s) that the client is not authorized to describe."
 
 # -- the responses of refused topics, where those of the API have their error at the top
@@ -127,11 +132,11 @@ OFFSET_DELETE: Final = (
 )
 ALTER_SHARE_OFFSETS: Final = (
     whole(P.READ_GROUP, "group_id"),
-    each(P.READ_TOPIC, "topics", "responses", "topic_name", refuse=_alter_share),
+    each(P.READ_TOPIC, "topics", "responses", "topic_name", refuse=_alter_share, keeps=True),
 )
 DELETE_SHARE_OFFSETS: Final = (
     whole(P.DELETE_GROUP, "group_id"),
-    each(P.READ_TOPIC, "topics", "responses", "topic_name", refuse=_delete_share),
+    each(P.READ_TOPIC, "topics", "responses", "topic_name", refuse=_delete_share, keeps=True),
 )
 SHARE_ACKNOWLEDGE: Final = (
     whole(P.READ_GROUP, "group_id"),
@@ -224,8 +229,14 @@ def _topics_of_group(access: Access, body: OffsetFetchRequest) -> Verdict:
     return Partly(with_(body, topics=allowed) if hidden else body, complete)
 
 
+def _group(access: Access, body: OffsetFetchRequest) -> Verdict:
+    """Check the one group: the error is at the top, or before that of each partition."""
+    part = body if access.request.version < ERROR_AT_TOP_FROM else with_(body, topics=[])
+    return whole(P.DESCRIBE_GROUP, "group_id").judge(access, part)
+
+
 ONE_GROUP: Final = (
-    whole(P.DESCRIBE_GROUP, "group_id"),
+    Check((P.DESCRIBE_GROUP,), _group),
     Check((P.DESCRIBE_TOPIC,), _topics_of_group),
 )
 OFFSET_FETCH: Final = (Check((P.DESCRIBE_GROUP, P.DESCRIBE_TOPIC), _offset_fetch),)
@@ -266,6 +277,19 @@ GROUP_DESCRIBE: Final = (
     OPERATIONS,
     Check((P.DESCRIBE_TOPIC,), _hide_members),
 )
+
+# -- SyncGroup
+
+
+def _sync_group(access: Access, body: SyncGroupRequest) -> Verdict:
+    """Check the group, unless the request is not valid: that error comes first in Kafka."""
+    named = body.protocol_type is not None and body.protocol_name is not None
+    if access.request.version >= PROTOCOL_FROM and not named:
+        return None
+    return whole(P.READ_GROUP, "group_id").judge(access, body)
+
+
+SYNC_GROUP: Final = (Check((P.READ_GROUP,), _sync_group),)
 
 # -- FindCoordinator
 

@@ -12,6 +12,7 @@ from ...messages.api_key import ApiKey
 from ..apis import APIS
 from ..security.permissions import Permission
 from .checks import Check, any_of, each, each_resource, every, of_configs, shown, whole
+from .cluster import ALTER_REASSIGNMENTS, DESCRIBE_SCRAM, ELECT_LEADERS, LIST_REASSIGNMENTS
 from .envelope import envelope
 from .fetches import FETCH, SHARE_FETCH
 from .groups import (
@@ -24,6 +25,7 @@ from .groups import (
     OFFSET_DELETE,
     OFFSET_FETCH,
     SHARE_ACKNOWLEDGE,
+    SYNC_GROUP,
 )
 from .topics import CLUSTER, CREATE_TOPICS, DELETE_TOPICS, METADATA, TOPIC_PARTITIONS
 from .transactions import (
@@ -51,7 +53,8 @@ GUARDS: Final[Mapping[ApiKey, Checks]] = {
     K.OFFSET_COMMIT: (*MEMBER, each(P.READ_TOPIC, "topics", "topics")),
     K.OFFSET_FETCH: OFFSET_FETCH,
     K.FIND_COORDINATOR: FIND_COORDINATOR,
-    **dict.fromkeys((K.JOIN_GROUP, K.HEARTBEAT, K.LEAVE_GROUP, K.SYNC_GROUP), MEMBER),
+    **dict.fromkeys((K.JOIN_GROUP, K.HEARTBEAT, K.LEAVE_GROUP), MEMBER),
+    K.SYNC_GROUP: SYNC_GROUP,
     K.DESCRIBE_GROUPS: DESCRIBE_GROUPS,
     K.LIST_GROUPS: (shown(P.DESCRIBE_GROUP, "groups", "group_id", unless=P.DESCRIBE_CLUSTER),),
     K.CREATE_TOPICS: CREATE_TOPICS,
@@ -71,7 +74,11 @@ GUARDS: Final[Mapping[ApiKey, Checks]] = {
     K.INCREMENTAL_ALTER_CONFIGS: (each_resource(ALTERED, "responses"),),
     K.CREATE_PARTITIONS: (each(P.ALTER_TOPIC, "topics", "results"),),
     K.DELETE_GROUPS: (each(P.DELETE_GROUP, "groups_names", "results", None),),
+    K.ELECT_LEADERS: ELECT_LEADERS,
+    K.ALTER_PARTITION_REASSIGNMENTS: ALTER_REASSIGNMENTS,
+    K.LIST_PARTITION_REASSIGNMENTS: LIST_REASSIGNMENTS,
     K.OFFSET_DELETE: OFFSET_DELETE,
+    K.DESCRIBE_USER_SCRAM_CREDENTIALS: DESCRIBE_SCRAM,
     K.ENVELOPE: (envelope(lambda key: checks_of(key)),),
     K.DESCRIBE_CLUSTER: (CLUSTER,),
     K.DESCRIBE_PRODUCERS: (each(P.READ_TOPIC, "topics", "topics"),),

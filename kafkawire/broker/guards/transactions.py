@@ -16,6 +16,7 @@ from ..security.permissions import Permission
 from ..topics import INTERNAL
 from .access import ERRORS, Access
 from .checks import Check, Partly, Verdict, each, whole
+from .cluster import BETWEEN_BROKERS
 
 E, P = ErrorCode, Permission
 BETWEEN_BROKERS_FROM: Final = 4
@@ -64,7 +65,7 @@ INIT_PRODUCER_ID: Final = (
 def _add_partitions(access: Access, body: AddPartitionsToTxnRequest) -> Verdict:
     """Refuse all partitions if one may not be written; brokers need no permission for topics."""
     if access.request.version >= BETWEEN_BROKERS_FROM:
-        return whole(P.CLUSTER_ACTION).judge(access, body)
+        return BETWEEN_BROKERS.judge(access, body)
     refusal = whole(P.WRITE_TRANSACTION, "v3_and_below_transactional_id").judge(access, body)
     if refusal is not None:
         return refusal

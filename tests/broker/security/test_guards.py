@@ -57,7 +57,7 @@ NEEDS: Final = {
     "JoinGroup": [GROUP_READ],
     "Heartbeat": [GROUP_READ],
     "LeaveGroup": [GROUP_READ],
-    "SyncGroup": [GROUP_READ],
+    "SyncGroup": [Need(O.READ, R.GROUP, 0, 4)],  # v5 of the test has no protocol
     "DescribeGroups": [GROUP_DESCRIBE],
     "ListGroups": [],
     "CreateTopics": [Need(O.CREATE, R.TOPIC), Need(O.DESCRIBE_CONFIGS, R.TOPIC, 5)],
