@@ -143,6 +143,12 @@ VERBS: Final = {
         "Check whether a broker behaves as Apache Kafka.",
         Task.CLUSTERS,
     ),
+    "acls": Verb(
+        "clusters.acls",
+        "acls",
+        "Show, add and remove ACLs: who may do what.",
+        Task.CLUSTERS,
+    ),
     "schema": Verb(
         "messages.schema", "app", "Lint, show, compare and merge message schemas.", Task.MESSAGES
     ),

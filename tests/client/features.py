@@ -349,7 +349,10 @@ FEATURES: Final[dict[str, Feature]] = {
             )
         ),
     ),
-    "admin: ACLs, SCRAM users, elections": Feature(NO, YES, YES, NO),
+    "admin: SCRAM users, elections": Feature(NO, YES, YES, NO),
+    "admin: ACLs": Feature(
+        NO, YES, YES, YES, ("cli/verbs/test_acls.py::test_acls_are_created_described_and_deleted",)
+    ),
     "admin: transactions, hanging ones (KIP-664)": Feature(
         NO,
         NO,

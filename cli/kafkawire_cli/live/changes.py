@@ -77,10 +77,11 @@ NO_CHANGE_OPTIONS: Final = ChangeOptions()
 
 
 class Change(NamedTuple):
-    """A change of a topic, a group or a transaction. action: create, alter, delete or abort.
+    """A change of a topic, group, transaction or ACL. action: create, alter, delete or abort.
 
     partitions: their number, where it is known or changes. configs: those that are set; None for
-    the default. offset_of: the partition whose committed offset is deleted, not the group.
+    the default. offset_of: the partition whose committed offset is deleted, not the group. fields:
+    what stands for the name in JSON.
     """
 
     action: str
@@ -89,6 +90,7 @@ class Change(NamedTuple):
     partitions: int | None = None
     configs: dict[str, str | None] | None = None
     offset_of: tuple[str, int] | None = None
+    fields: dict[str, Any] | None = None
 
     def text(self, *, dry_run: bool) -> str:
         """Return a line: `created topic orders: 6 partitions`."""
@@ -105,6 +107,8 @@ class Change(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """Return the change as an object."""
+        if self.fields is not None:
+            return {"action": self.action, self.kind: self.fields}
         fields: dict[str, Any] = {"action": self.action, self.kind: self.name}
         if self.partitions is not None:
             fields["partitions"] = self.partitions

@@ -7,6 +7,8 @@ from .admin import ADMIN_KEYS, Admin
 from .values import (
     EARLIEST,
     LATEST,
+    AclBinding,
+    AclFilter,
     ApiRange,
     BrokerInfo,
     BrokerVersions,
@@ -33,6 +35,8 @@ __all__ = [
     "ADMIN_KEYS",
     "EARLIEST",
     "LATEST",
+    "AclBinding",
+    "AclFilter",
     "Admin",
     "ApiRange",
     "BrokerInfo",

@@ -32,9 +32,11 @@ from ...client.metrics import MetricName
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from ...messages.list_transactions_request import ListTransactionsRequest
 from ..scoped import Scoped
-from . import cluster, configs, groups, topics, transactions
+from . import acls, cluster, configs, groups, topics, transactions
 from .calls import CallRunner, check, only
 from .values import (
+    AclBinding,
+    AclFilter,
     BrokerVersions,
     ClusterInfo,
     CommittedOffset,
@@ -51,6 +53,7 @@ from .values import (
     TransactionListing,
 )
 
+ANY_ACL: Final = AclFilter()
 ADMIN_KEYS: Final[Mapping[str, Key]] = {
     **CLIENT_KEYS,
     "default.api.timeout.ms": Key(
@@ -116,6 +119,20 @@ class Admin(Scoped):
         """Describe the log directories of a broker, by path."""
         number = whole(broker_id, "broker_id", 0, INT32)
         return await cluster.describe_log_dirs(self._calls, number)
+
+    # ACLs.
+
+    async def create_acls(self, bindings: Iterable[AclBinding]) -> None:
+        """Create ACLs; those that exist stay. BrokerError for the first one that is refused."""
+        await acls.create(self._calls, bindings)
+
+    async def describe_acls(self, matching: AclFilter = ANY_ACL) -> list[AclBinding]:
+        """Return the ACLs that a filter matches, sorted; all by default."""
+        return await acls.describe(self._calls, matching)
+
+    async def delete_acls(self, filters: Iterable[AclFilter]) -> list[AclBinding]:
+        """Delete the ACLs that any of the filters matches; return them, sorted."""
+        return await acls.delete(self._calls, filters)
 
     # Topics.
 

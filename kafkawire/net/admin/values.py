@@ -30,6 +30,36 @@ class ClusterInfo(NamedTuple):
     brokers: tuple[BrokerInfo, ...]
 
 
+class AclBinding(NamedTuple):
+    """An ACL, in the names of Kafka's tools: who may, or may not, do what with which resource.
+
+    resource_type: TOPIC, GROUP, CLUSTER (named kafka-cluster), TRANSACTIONAL_ID, DELEGATION_TOKEN,
+    USER. principal: such as User:alice, User:* for all. operation: ALL, READ, WRITE ...
+    permission_type: ALLOW, DENY. host: an address, or *. pattern_type: LITERAL (the name * is any),
+    PREFIXED.
+    """
+
+    resource_type: str
+    resource_name: str
+    principal: str
+    operation: str
+    permission_type: str = "ALLOW"
+    host: str = "*"
+    pattern_type: str = "LITERAL"
+
+
+class AclFilter(NamedTuple):
+    """Which ACLs: None is any. pattern_type: also MATCH, for all about a resource of that name."""
+
+    resource_type: str | None = None
+    resource_name: str | None = None
+    principal: str | None = None
+    operation: str | None = None
+    permission_type: str | None = None
+    host: str | None = None
+    pattern_type: str | None = None
+
+
 class ApiRange(NamedTuple):
     """The versions of an API that a broker supports; name: "" for an API unknown to us."""
 
