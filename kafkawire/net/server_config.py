@@ -10,6 +10,7 @@ from ..broker.apis import between_brokers
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, versions_of
+from ..broker.security.authorizer import authorizer_of
 from ..broker.security.protocols import SecurityProtocol
 from ..broker.security.server import MECHANISMS
 from ..configs import config_texts
@@ -89,6 +90,7 @@ class ServerConfig:
         try:
             settings = config_texts(self.settings)
             Settings(settings)
+            authorizer_of(settings)
         except ValueError as error:
             raise ValueError(f"settings: {error}") from None
         if self.passwords:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ApiKey
+from kafkawire.broker.security.operations import AclResource, Operation
+from kafkawire.messages.access_control_entry_record import AccessControlEntryRecord
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.default_principal_data import DefaultPrincipalData
 from kafkawire.messages.envelope_request import EnvelopeRequest
 from kafkawire.messages.envelope_response import EnvelopeResponse
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode, decode_response_header, encode_frame
 
+from ..broker.security.acls import CLUSTER, acl
 from .front_harness import NodeHarness
 
 CORRELATION_ID = 77
@@ -56,3 +60,77 @@ def test_the_controller_decides_on_what_is_in_it(version: int) -> None:
 )
 def test_what_is_invalid(data: bytes) -> None:
     assert responded(data) == EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
+
+
+# -- with an authorizer
+
+
+STANDARD = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+PRINCIPAL = DefaultPrincipalData(type="User", name="alice")
+ALICE = b"\0\0" + PRINCIPAL.encode(0)
+HOST = bytes([10, 0, 0, 7])
+CLUSTER_ACTION = acl(AclResource.CLUSTER, CLUSTER, Operation.CLUSTER_ACTION)
+FAILED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class Secured:
+    """A node with an authorizer, and a broker's connection to its controller."""
+
+    def __init__(self, *acls: AccessControlEntryRecord) -> None:
+        self.harness = NodeHarness(STANDARD)
+        authorizer = self.harness.front.broker.broker.authorizer
+        assert authorizer is not None
+        authorizer.publish({each.id: each for each in acls}, [each.id for each in acls])
+
+    def exchange(
+        self, body: Message, principal: bytes | None = ALICE, host: bytes = HOST
+    ) -> EnvelopeResponse:
+        request = EnvelopeRequest(
+            request_data=content(body, 7), request_principal=principal, client_host_address=host
+        )
+        client = self.harness.client(listener="CONTROLLER")
+        return client.exchange(request, 0, EnvelopeResponse)
+
+    def created(self, *names: str, host: bytes = HOST) -> dict[str, int]:
+        topics = [
+            CreatableTopic(name=each, num_partitions=1, replication_factor=1) for each in names
+        ]
+        found = self.exchange(CreateTopicsRequest(topics=topics, timeout_ms=1000), host=host)
+        assert found.error_code == ErrorCode.NONE
+        assert found.response_data is not None
+        head = decode_response_header(found.response_data, ApiKey.CREATE_TOPICS, 7)
+        assert head.header.correlation_id == CORRELATION_ID
+        response = CreateTopicsResponse.decode(found.response_data[head.end :], 7)
+        return {each.name: each.error_code for each in response.topics}
+
+
+def test_only_brokers_send_envelopes() -> None:
+    found = Secured().exchange(CREATE)
+    assert found == EnvelopeResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def test_the_client_needs_the_permission_not_the_broker() -> None:
+    mine = acl(AclResource.TOPIC, "mine", Operation.CREATE, principal="User:alice", host="10.0.0.7")
+    secured = Secured(CLUSTER_ACTION, mine)
+    assert secured.created("other") == {"other": FAILED}
+    assert secured.created("mine", "other") == {"mine": ErrorCode.NONE, "other": FAILED}
+    assert secured.created("mine", host=bytes([10, 0, 0, 8])) == {"mine": FAILED}
+    image = secured.harness.front.broker.metadata.image
+    assert set(image.topic_ids) == {"mine"}
+
+
+@pytest.mark.parametrize(
+    ("principal", "host", "error"),
+    [
+        (None, HOST, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (b"\0\0\xff", HOST, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (b"\0\x09" + ALICE[2:], HOST, ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (ALICE, b"\x7f", ErrorCode.INVALID_REQUEST),
+    ],
+    ids=["no principal", "garbage", "unknown version", "no address"],
+)
+def test_a_client_that_cannot_be_read_is_refused(
+    principal: bytes | None, host: bytes, error: ErrorCode
+) -> None:
+    secured = Secured(CLUSTER_ACTION)
+    assert secured.exchange(CREATE, principal, host) == EnvelopeResponse(error_code=error)

@@ -350,6 +350,7 @@ def test_a_transaction_that_a_coordinator_refuses_is_aborted_as_a_whole(
         ({"settings": {"num.partitions": "x"}}, "marker kafka: settings: .*num.partitions"),
         ({"settings": {"num.partitions": 0.5}}, "marker kafka: settings: .*num.partitions"),
         ({"settings": {"num.partitions": None}}, "marker kafka: settings: num.partitions=None"),
+        ({"settings": {"authorizer.class.name": "a.B"}}, "authorizer.class.name='a.B': expected"),
         ({"settings": {"auto.create.topic.enable": "x"}}, "mean 'auto.create.topics.enable'"),
         ({"settings": {"max.message.bytes": "1"}}, "mean 'message.max.bytes'"),
         ({"passwords": {"alice": None}}, "marker kafka: passwords: "),

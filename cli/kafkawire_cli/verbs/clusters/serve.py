@@ -148,10 +148,12 @@ def _config(
 
 def _settings(given: list[str]) -> dict[str, str]:
     from kafkawire.broker.configs import Settings
+    from kafkawire.broker.security.authorizer import authorizer_of
 
     found = pairs(given, "--set")
     try:
         Settings(found)
+        authorizer_of(found)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--set") from None
     return found
