@@ -49,7 +49,14 @@ class Unreadable(NamedTuple):
     reason: str
 
 
-Event = Connected | Received | Drained | Disconnected | Unreadable
+class Authenticated(NamedTuple):
+    """The TLS handshake has verified the certificate of a client. name: of its subject."""
+
+    connection: int
+    name: str
+
+
+Event = Connected | Received | Drained | Disconnected | Unreadable | Authenticated
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
 from .releases import Versions
 from .request import (
-    ANONYMOUS,
     NO_RESPONSE,
     UNTIL_METADATA,
     HandlerResult,
@@ -155,7 +154,7 @@ class RequestHandler:
             body,
             now,
             len(frame),
-            ANONYMOUS if auth is None else auth.user,
+            connection.user if auth is None else auth.user,
         )
         self._channel.pending[request.reply_to] = request
         connection.busy = request.reply_to

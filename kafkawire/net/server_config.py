@@ -10,9 +10,9 @@ from ..broker.apis import between_brokers
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, versions_of
-from ..broker.security.authorizer import authorizer_of
 from ..broker.security.protocols import SecurityProtocol
 from ..broker.security.server import MECHANISMS
+from ..broker.security.settings import check_security
 from ..configs import config_texts
 from ..configs.topic_names import topic_name_error
 from ..display import did_you_mean, plural
@@ -90,7 +90,7 @@ class ServerConfig:
         try:
             settings = config_texts(self.settings)
             Settings(settings)
-            authorizer_of(settings)
+            check_security(settings)
         except ValueError as error:
             raise ValueError(f"settings: {error}") from None
         if self.passwords:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, before
-from ..broker.security.authorizer import authorizer_of
+from ..broker.security.settings import check_security
 from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 from .config import NodeConfig, ProcessRole
@@ -69,7 +69,7 @@ def node_config(
     are offered. Raises ValueError for a key or a value that is not valid.
     """
     settings = Settings(properties)
-    authorizer_of(properties)
+    check_security(properties)
     if roles is None:
         is_controller = any(each.name == CONTROLLER for each in listeners)
         roles = frozenset(ProcessRole) if is_controller else frozenset({ProcessRole.BROKER})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidLength, LimitExceeded
 from ..bounds import BACKLOG
+from ..request import ANONYMOUS
 
 if TYPE_CHECKING:
     from ..security.server import Authentication
@@ -30,7 +31,8 @@ class Connection:
     in the scheduler. working: whether its request is processed in several time slices. paused:
     whether reading from its client is paused. silent: a fault dropped a response, so nothing more
     is sent. muted: whether its client exceeded a quota and has to wait. listener: the name of the
-    listener that accepted it, "" in memory.
+    listener that accepted it, "" in memory. user: the principal of its certificate; that of SASL is
+    in `authentication`.
     """
 
     id: int
@@ -49,6 +51,7 @@ class Connection:
     paused: bool = False
     muted: bool = False
     listener: str = ""
+    user: str = ANONYMOUS
 
     @property
     def ready(self) -> bool:

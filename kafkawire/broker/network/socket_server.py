@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..context import Context
 from ..events import (
+    Authenticated,
     Connected,
     Disconnected,
     Drained,
@@ -22,6 +23,12 @@ from ..events import (
     Unreadable,
 )
 from ..releases import NONCES_COMPARED_FROM, before
+from ..security.tls_principal import (
+    MAPPING_RULES,
+    MappingRule,
+    mapping_rules,
+    principal_name,
+)
 from .connection import Connection
 from .connections import Connections
 from .request_channel import ErrorResponse, RequestChannel
@@ -52,6 +59,7 @@ class SocketServer:
         self._passwords = passwords
         self._credentials = credentials
         self._users: Users | None = None
+        self._mapping_rules: tuple[MappingRule, ...] | None = None
 
     def connected(
         self, event: Connected, refused: str | None, now: float, *, sasl: bool = True
@@ -103,6 +111,19 @@ class SocketServer:
         self.scheduler.received(connection)
         if connections.buffered > connections.most_buffered:
             self.channel.close(*connections.excess())
+
+    def authenticated(self, event: Authenticated) -> None:
+        """Note who a client is by its certificate; close the connection if no rule says so."""
+        connection = self.connections.find(event.connection)
+        if connection is None or connection.closing:
+            return
+        if self._mapping_rules is None:
+            self._mapping_rules = mapping_rules(self._context.settings.text(MAPPING_RULES))
+        name = principal_name(self._mapping_rules, event.name)
+        if name is None:
+            self.channel.close(connection, f"no rule of {MAPPING_RULES} applies to {event.name!r}")
+        else:
+            connection.user = name
 
     def unreadable(self, event: Unreadable) -> None:
         """Close a connection that does not speak TLS."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
+
+from ...broker.security.tls_principal import distinguished_name
 
 READ_BYTES: Final = 1 << 18
 
@@ -26,6 +28,7 @@ class TlsSession:
         self._outgoing = ssl.MemoryBIO()
         self._session = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._established = False
+        self._subject: str | None = None
         self.is_closed = False
 
     def receive(self, data: bytes) -> bytes:
@@ -39,6 +42,9 @@ class TlsSession:
             if not self._established:
                 self._session.do_handshake()
                 self._established = True
+                certificate: Any = self._session.getpeercert()
+                if certificate:
+                    self._subject = distinguished_name(certificate["subject"])
             while part := self._session.read(READ_BYTES):
                 plain.append(part)
             self.is_closed = True
@@ -47,6 +53,11 @@ class TlsSession:
         except ssl.SSLZeroReturnError:
             self.is_closed = True
         return b"".join(plain)
+
+    def take_subject(self) -> str | None:
+        """Return the subject of the client's verified certificate, once (RFC 2253)."""
+        subject, self._subject = self._subject, None
+        return subject
 
     def send(self, data: bytes) -> None:
         """Encrypt bytes to the client."""

@@ -12,6 +12,7 @@ import ssl
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ...broker import Connected, Disconnected, Drained, Endpoint, Received, Unreadable
+from ...broker.events import Authenticated
 from .output import Output
 from .tls import TlsSession
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 CLOSE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds for a client to read the last responses before its connection is aborted."""
-ClientEvent = Connected | Received | Drained | Disconnected | Unreadable
+ClientEvent = Connected | Received | Drained | Disconnected | Unreadable | Authenticated
 
 
 class Listener(NamedTuple):
@@ -80,6 +81,9 @@ class ServerConnection(asyncio.Protocol):
                 self.shell.handle(Unreadable(self.number, f"TLS: {error.reason or error}"))
                 return
             self._send_pending()
+            subject = self._tls.take_subject()
+            if subject is not None:
+                self.shell.handle(Authenticated(self.number, subject))
             if self._tls.is_closed:
                 self._close_tls()
             if not data:

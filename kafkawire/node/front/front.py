@@ -19,7 +19,7 @@ from ...broker import Effect as ClientEffect
 from ...broker.bounds import SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
-from ...broker.events import Deadline
+from ...broker.events import Authenticated, Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...broker.request import NODE_CLIENT_ID
 from ...client.network.transport import ShellEffect, ShellEvent
@@ -56,7 +56,7 @@ class Accepted(NamedTuple):
     host: str
 
 
-ClientEvent = Received | Drained | Disconnected | Unreadable
+ClientEvent = Received | Drained | Disconnected | Unreadable | Authenticated
 Event = Accepted | ClientEvent | ShellEvent | ShutdownRequested
 Effect = ClientEffect | ShellEffect | NodeEffect
 
@@ -159,7 +159,7 @@ class NodeFront:
                     event.connection, self.config.node_id, event.host, event.listener
                 )
                 self._listeners[event.listener].handle(connected, now)
-            case Drained() | Unreadable():
+            case Drained() | Unreadable() | Authenticated():
                 self._listeners[self._at[event.connection]].handle(event, now)
             case Disconnected():
                 self._listeners[self._at.pop(event.connection)].handle(event, now)

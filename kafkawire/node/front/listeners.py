@@ -13,6 +13,7 @@ from ...broker import Endpoint
 from ...broker.broker import Broker
 from ...broker.context import Context
 from ...broker.events import (
+    Authenticated,
     Connected,
     Disconnected,
     Drained,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials
 
 ConnectionDeadline = IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
-ClientEvent = Connected | Drained | Disconnected | Unreadable
+ClientEvent = Connected | Drained | Disconnected | Unreadable | Authenticated
 
 
 class Users(NamedTuple):
@@ -99,6 +100,9 @@ class Listeners:
         protocol = SecurityProtocol.of_listener(event.listener)
         self.server.connected(event, None, now, sasl=protocol.has_sasl)
 
+    def _authenticated(self, event: Authenticated, _now: float) -> None:
+        self.server.authenticated(event)
+
     def _unreadable(self, event: Unreadable, _now: float) -> None:
         self.server.unreadable(event)
 
@@ -128,6 +132,7 @@ class Listeners:
 
 
 _HANDLERS: Final[Mapping[type[ClientEvent], Callable[[Listeners, Any, float], None]]] = {
+    Authenticated: Listeners._authenticated,
     Connected: Listeners._connected,
     Drained: Listeners._drained,
     Disconnected: Listeners._disconnected,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ from tests.real.java import Installation
 USERS = {"admin": "admin-secret", "alice": "alice-secret"}
 SETTINGS = STANDARD | {"super.users": "User:admin", "group.initial.rebalance.delay.ms": "0"}
 SECONDS = 60
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
 WRITE = AclBinding("TOPIC", "orders", "User:alice", "WRITE")
 READ = AclBinding("TOPIC", "ord", "User:alice", "READ", pattern_type="PREFIXED")
 GROUP = AclBinding("GROUP", "g", "User:*", "READ")
@@ -200,3 +203,47 @@ def test_kafka_acls_adds_lists_and_removes_what_is_enforced(
     assert error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
     tool("--remove", *denied, "--resource-pattern-type", "prefixed", "--force")
     assert all(each.permission_type == "ALLOW" for each in admin.describe_acls())
+
+
+# -- principals of certificates
+
+
+@pytest.mark.parametrize(
+    ("rules", "user", "allowed"),
+    [
+        ("DEFAULT", "CN=kafkawire tests", True),
+        (r"RULE:^CN=(\w+) (\w+)$/$2@$1/U", "TESTS@KAFKAWIRE", True),
+        ("DEFAULT", "ANONYMOUS", False),
+    ],
+)
+def test_the_subject_of_a_certificate_is_a_principal(rules: str, user: str, allowed: bool) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(CERTIFICATE))
+    context.load_cert_chain(CERTIFICATE)
+    context.verify_mode = ssl.CERT_REQUIRED
+    settings = STANDARD | {"super.users": f"User:{user}", "ssl.principal.mapping.rules": rules}
+    config = {
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(CERTIFICATE),
+        "ssl.certificate.location": str(CERTIFICATE),
+        "ssl.key.location": str(CERTIFICATE),
+    }
+    with ServerThread(ServerConfig(topics={"t": 1}, settings=settings, tls=context)) as server:
+        producer = Producer({"bootstrap.servers": server.bootstrap, **config})
+        [topic] = producer.list_topics("t", SECONDS).topics.values()
+    assert (topic.error is None) == allowed
+
+
+def test_a_subject_that_no_rule_maps_is_closed() -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(CERTIFICATE))
+    context.load_cert_chain(CERTIFICATE)
+    context.verify_mode = ssl.CERT_REQUIRED
+    ours = ssl.create_default_context(cafile=str(CERTIFICATE))
+    ours.load_cert_chain(CERTIFICATE)
+    settings = {"ssl.principal.mapping.rules": "RULE:^CN=nobody$/nobody/"}
+    with ServerThread(ServerConfig(settings=settings, tls=context)) as server:
+        host, _, port = server.bootstrap.partition(":")
+        with (
+            socket.create_connection((host, int(port)), timeout=SECONDS) as plain,
+            ours.wrap_socket(plain, server_hostname=host) as secured,
+        ):
+            assert secured.recv(1) == b""

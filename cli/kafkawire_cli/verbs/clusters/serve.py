@@ -148,12 +148,12 @@ def _config(
 
 def _settings(given: list[str]) -> dict[str, str]:
     from kafkawire.broker.configs import Settings
-    from kafkawire.broker.security.authorizer import authorizer_of
+    from kafkawire.broker.security.settings import check_security
 
     found = pairs(given, "--set")
     try:
         Settings(found)
-        authorizer_of(found)
+        check_security(found)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--set") from None
     return found
