@@ -183,20 +183,20 @@ class StandardAuthorizer:
         """
         if self.may(caller, operation, resource, UNNAMED):
             return True
-        patterns = {
-            pattern: entries.rights
-            for each in _matched_by(caller)
-            for pattern in self._patterns.get((resource, each), ())
-            for entries in [self._entries[pattern][each]]
-        }
         bit = 1 << operation
-        denied = {pattern for pattern, rights in patterns.items() if rights.denied & bit}
-        if Pattern(resource, LITERAL, WILDCARD) in denied:
-            return False
-        return any(
-            rights.allowed & bit and not self._is_dominated(pattern, denied)
-            for pattern, rights in patterns.items()
-        )
+        denied: set[Pattern] = set()
+        allowed: set[Pattern] = set()
+        for each in _matched_by(caller):
+            for pattern in self._patterns.get((resource, each), ()):
+                rights = self._entries[pattern][each].rights
+                if rights.denied & bit:
+                    denied.add(pattern)
+                if rights.allowed & bit:
+                    allowed.add(pattern)
+        every = Pattern(resource, LITERAL, WILDCARD)
+        if every in denied or every in allowed:
+            return every not in denied
+        return any(not self._is_dominated(pattern, denied) for pattern in allowed)
 
     def _is_dominated(self, pattern: Pattern, denied: set[Pattern]) -> bool:
         """Return whether all that a pattern matches is denied."""
