@@ -27,6 +27,10 @@ from kafkawire.messages.alter_share_group_offsets_request import (
     AlterShareGroupOffsetsRequestTopic,
 )
 from kafkawire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
+from kafkawire.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from kafkawire.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
+from kafkawire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kafkawire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_share_group_offsets_request import (
@@ -51,12 +55,21 @@ from kafkawire.messages.describe_topic_partitions_request import (
 from kafkawire.messages.describe_topic_partitions_response import (
     DescribeTopicPartitionsResponse,
 )
+from kafkawire.messages.describe_transactions_request import DescribeTransactionsRequest
+from kafkawire.messages.describe_transactions_response import (
+    DescribeTransactionsResponse,
+    TransactionState,
+)
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
 from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.messages.list_groups_request import ListGroupsRequest
 from kafkawire.messages.list_groups_response import ListGroupsResponse
+from kafkawire.messages.list_transactions_request import ListTransactionsRequest
+from kafkawire.messages.list_transactions_response import ListTransactionsResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.messages.offset_commit_request import (
@@ -572,6 +585,83 @@ def test_a_partition_that_may_not_be_written_keeps_all_out_of_a_transaction(
         "absent": E.UNKNOWN_TOPIC_OR_PARTITION,
         "__consumer_offsets": E.TOPIC_AUTHORIZATION_FAILED,
     }
+
+
+def test_transactions_are_listed_to_who_may_describe_them(harness: Harness) -> None:
+    client = harness.client()
+    for name in (SEEN, HIDDEN):
+        find = FindCoordinatorRequest(key=name, key_type=1)
+        harness.wait(
+            lambda find=find: (  # type: ignore[misc]
+                not client.exchange(find, 3, FindCoordinatorResponse).error_code
+            )
+        )
+        begin = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        harness.wait(
+            lambda begin=begin: (  # type: ignore[misc]
+                not client.exchange(begin, 4, InitProducerIdResponse).error_code
+            )
+        )
+    writable = [acl(R.TRANSACTIONAL_ID, "*", O.WRITE), acl(R.TOPIC, "*", O.WRITE)]
+    set_acls(harness, *writable)
+    adding = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=SEEN,
+        v3_and_below_producer_id=described_transaction(client, SEEN).producer_id,
+        v3_and_below_topics=[
+            AddPartitionsToTxnTopic(name=name, partitions=[0]) for name in (SEEN, HIDDEN)
+        ],
+    )
+    added = client.exchange(adding, 3, AddPartitionsToTxnResponse)
+    for each in added.results_by_topic_v3_and_below:
+        assert not each.results_by_partition[0].partition_error_code
+    for acls, listed, topics in (
+        ([], [], []),
+        ([acl(R.TRANSACTIONAL_ID, SEEN, O.DESCRIBE)], [SEEN], []),
+        ([acl(R.TRANSACTIONAL_ID, SEEN, O.WRITE), acl(R.TOPIC, SEEN, O.READ)], [SEEN], [SEEN]),
+        (writable, [HIDDEN, SEEN], [HIDDEN, SEEN]),
+    ):
+        set_acls(harness, *acls)
+        found = client.exchange(ListTransactionsRequest(), 0, ListTransactionsResponse)
+        assert sorted(each.transactional_id for each in found.transaction_states) == listed
+        state = described_transaction(client, SEEN)
+        assert sorted(each.topic for each in state.topics) == topics
+        refused = E.NONE if listed else E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert state.error_code == refused
+
+
+def described_transaction(client: Client, name: str) -> TransactionState:
+    request = DescribeTransactionsRequest(transactional_ids=[name])
+    [state] = client.exchange(request, 0, DescribeTransactionsResponse).transaction_states
+    return state
+
+
+def test_a_group_with_topics_that_may_not_be_described_is_hidden(harness: Harness) -> None:
+    group = "new-protocol"
+    client = coordinator(harness, group)
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=[SEEN, HIDDEN],
+        topic_partitions=[],
+    )
+    set_acls(harness, acl(R.GROUP, group, O.READ), acl(R.TOPIC, SEEN, O.READ))
+    refused = client.exchange(beat, 1, ConsumerGroupHeartbeatResponse)
+    assert refused.error_code == E.TOPIC_AUTHORIZATION_FAILED
+    set_acls(harness, *everything())
+    assert not client.exchange(beat, 1, ConsumerGroupHeartbeatResponse).error_code
+    request = ConsumerGroupDescribeRequest(group_ids=[group], include_authorized_operations=True)
+    describe = acl(R.GROUP, group, O.DESCRIBE)
+    for acls, error, members in (
+        ([describe], E.TOPIC_AUTHORIZATION_FAILED, 0),
+        ([describe, acl(R.TOPIC, SEEN, O.READ)], E.TOPIC_AUTHORIZATION_FAILED, 0),
+        ([describe, acl(R.TOPIC, "*", O.READ)], E.NONE, 1),
+    ):
+        set_acls(harness, *acls)
+        [found] = client.exchange(request, 0, ConsumerGroupDescribeResponse).groups
+        assert (found.error_code, len(found.members)) == (error, members)
+    assert found.authorized_operations == bits(O.DESCRIBE)
 
 
 # -- hosts
