@@ -15,17 +15,14 @@ from .checks import Check, any_of, each, each_resource, every, of_configs, shown
 from .cluster import ALTER_REASSIGNMENTS, DESCRIBE_SCRAM, ELECT_LEADERS, LIST_REASSIGNMENTS
 from .envelope import envelope
 from .fetches import FETCH, SHARE_FETCH
-from .groups import (
+from .groups import DESCRIBE_GROUPS, FIND_COORDINATOR, GROUP_DESCRIBE, SYNC_GROUP
+from .offsets import (
     ALTER_SHARE_OFFSETS,
     DELETE_SHARE_OFFSETS,
-    DESCRIBE_GROUPS,
-    FIND_COORDINATOR,
-    GROUP_DESCRIBE,
     GROUPS_OFFSETS,
     OFFSET_DELETE,
     OFFSET_FETCH,
     SHARE_ACKNOWLEDGE,
-    SYNC_GROUP,
 )
 from .topics import CLUSTER, CREATE_TOPICS, DELETE_TOPICS, METADATA, TOPIC_PARTITIONS
 from .transactions import (
