@@ -29,7 +29,7 @@ from .context import Context
 from .events import MetadataAwaited
 from .faults import Action, Fault
 from .fetched import Fetched
-from .handlers import HANDLERS, Handler, api_versions
+from .handlers import HANDLERS, Handler, api_versions, guarded
 from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
@@ -186,7 +186,7 @@ class RequestHandler:
                 if broker.authorizer is None:
                     result = handler.handle(broker, request, request.body, connection, now)
                 else:
-                    result = _guarded(handler, broker, request, connection, now)
+                    result = guarded(handler, broker, request, connection, now)
             except RemoteProtocolError:
                 raise  # a protocol error of the client closes the connection
             except Exception as error:
@@ -297,14 +297,3 @@ class RequestHandler:
         request = self._channel.forget(connection)
         if request is not None:
             self._brokers[connection.listener].machines.forget(connection.id)
-
-
-def _guarded(
-    handler: Handler, broker: Broker, request: Request, connection: Connection, now: float
-) -> HandlerResult:
-    from . import guards  # imported only with an authorizer
-
-    def process(allowed: Request) -> HandlerResult:
-        return handler.handle(broker, allowed, allowed.body, connection, now)
-
-    return guards.handle(process, broker, request, connection)

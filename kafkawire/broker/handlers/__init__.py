@@ -63,6 +63,18 @@ HANDLERS: Final = Handlers(Listener.BROKER | Listener.ZK_BROKER)
 CONTROLLER_HANDLERS: Final = Handlers(Listener.CONTROLLER)
 
 
+def guarded(
+    handler: Handler, broker: Broker, request: Request, connection: Connection, now: float
+) -> HandlerResult:
+    """Let a handler process what the sender of a request is authorized for."""
+    from .. import guards  # imported only with an authorizer
+
+    def process(allowed: Request) -> HandlerResult:
+        return handler.handle(broker, allowed, allowed.body, connection, now)
+
+    return guards.handle(process, broker, request, connection)
+
+
 def error_response(request: Request, error: ErrorCode) -> Message:
     """Build the response with an error to a request of an API that is served."""
     return HANDLERS[request.api_key].error_response(request.body, error)

@@ -125,9 +125,14 @@ NEEDS: Final = {
 }
 """API -> the permissions that the request of the test needs, as Kafka's documentation has them.
 
-Those for topics of share groups are in `test_authorized.py`: they count once the group is there.
+Those for topics of groups are in `test_authorized.py`: they count once the group is there.
 """
-BESIDES: Final = {"AlterShareGroupOffsets": [TOPIC_READ], "DeleteShareGroupOffsets": [TOPIC_READ]}
+BESIDES: Final = {
+    "AlterShareGroupOffsets": [TOPIC_READ],
+    "DeleteShareGroupOffsets": [TOPIC_READ],
+    "ConsumerGroupDescribe": [TOPIC_DESCRIBE],
+    "ShareGroupDescribe": [TOPIC_DESCRIBE],
+}
 """API -> permissions that it has in each case."""
 
 
