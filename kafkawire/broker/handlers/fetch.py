@@ -148,6 +148,8 @@ class FetchPlan:
 
     def _refusals(self) -> list[FetchableTopicResponse]:
         """Return the responses of partitions that the client may not read."""
+        if not self.refused:
+            return []
         return error_response(requested(self.refused), E.TOPIC_AUTHORIZATION_FAILED).responses
 
     def _convert(self, body: FetchResponse) -> None:
