@@ -21,7 +21,7 @@ from mypy_extensions import i64
 from ..primitives import DEFAULT_LIMITS, Limits
 from .copies import Beginning, Copies, Copy
 from .exchanges.conversation import Conversation, Frame
-from .exchanges.pairing import Total
+from .exchanges.in_flight import Total
 from .frames.apis import KAFKA_APIS, apis_of
 from .frames.decoding import InFlightRequest, Item, LocatedItem
 from .frames.in_order import AVAILABLE, FULL, UNTRACKED, InOrderFrames

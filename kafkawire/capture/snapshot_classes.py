@@ -11,8 +11,9 @@ from typing import Any, Final
 from ..primitives import DEFAULT_LIMITS
 from .exchanges.client_detection import ClientDetection
 from .exchanges.conversation import Conversation
+from .exchanges.in_flight import Entry, InFlightRequests, Total
 from .exchanges.inference import Inference
-from .exchanges.pairing import Entry, InFlightRequests, Pairing, Total
+from .exchanges.pairing import Pairing
 from .exchanges.waiting import WaitingResponse, WaitingResponses
 from .frames.framing import Mark, RequestHeads, Stream
 from .packets.segment_rows import KEY_BYTES

@@ -45,8 +45,9 @@ from ..tcp.connection import Run
 from ..tcp.events import Closed, Conflict, Event, Gap
 from ..tls.outputs import Negotiated, Unsynchronised
 from .client_detection import MAX_HELD, ClientDetection, bytes_for_retry, retry_bytes
+from .in_flight import Total
 from .inference import Inference
-from .pairing import Pairing, Total, has_response, is_handshake_0
+from .pairing import Pairing, has_response, is_handshake_0
 
 SIZE: Final = 4
 DIRECTIONS: Final = ("request", "response")

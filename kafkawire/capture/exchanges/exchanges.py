@@ -1,13 +1,8 @@
 """Pairs request rows and response rows into exchanges.
 
 Each request row and each response row is in exactly one exchange; an exchange is returned as
-soon as it is complete, and the number of in-flight requests is bounded.
-
-    request A ----.
-    request B --. |        a response to B: A is returned without one (brokers respond in order),
-    response B -' |        then B with its response; the connection ends: the in-flight ones are
-                  |        returned. A row of status out_of_order in front of the response keeps A
-                  |        in flight, see `pairing`
+soon as it is complete (`message_pairs`). A row of status out_of_order in front of a response keeps
+the older requests in flight, see `pairing`.
 """
 
 from __future__ import annotations
@@ -16,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ..rows import MESSAGES, Located, Row, Status
-from .pairing import InFlightRequests, Total, exchange_key
+from .message_pairs import MessagePairs, Pair, exchange_key
 
 PAIRED: Final = MESSAGES - {Status.SASL_TOKEN}
 """Messages in exchanges: all that have a correlation id."""
@@ -93,42 +88,32 @@ class Exchanges:
     """Pairs the rows of any number of connections."""
 
     def __init__(self) -> None:
-        self._total: Total[Row] = Total()
-        self._open: dict[int, _Open] = {}
+        self._pairs: MessagePairs[Row] = MessagePairs()
 
     def take(self, found: Located) -> list[Exchange]:
         """Handle the next row; return the exchanges that it completes."""
-        row = found.row
-        if found.connection is None or found.client is None or found.broker is None:
+        row, connection = found.row, found.connection
+        client, broker = found.client, found.broker
+        if connection is None or client is None or broker is None:
             return []
+        pairs, packet = self._pairs, row.request_packet
         if not is_paired(row):
-            if row.status is OUT_OF_ORDER:
-                self._overtake(found.connection, row)
+            if row.status is OUT_OF_ORDER and packet is not None:
+                pairs.overtake(connection, exchange_key(packet, row.correlation_id))
             return []
-        waiting = self._open.get(found.connection)
-        if waiting is None:
-            waiting = self._open[found.connection] = _Open(
-                found.connection, found.client, found.broker, self._total
-            )
-        if row.direction != "request":
-            return waiting.response(row)
-        given_up = waiting.request(row)
-        for each in self._total.take_evicted() if self._total.evicted else ():
-            given_up += self._open[each.connection].given_up()
-        return given_up
-
-    def _overtake(self, connection: int, row: Row) -> None:
-        """Handle the row in front of a response that came before those to older requests."""
-        waiting = self._open.get(connection)
-        if waiting is not None and row.request_packet is not None:
-            waiting.in_flight.overtake(exchange_key(row.request_packet, row.correlation_id))
+        if row.direction == "request":
+            key = exchange_key(row.packet, row.correlation_id)
+            pairs.request(connection, client, broker, key, row.length, row)
+        else:
+            of_request = None if packet is None else exchange_key(packet, row.correlation_id)
+            pairs.response(connection, client, broker, of_request, row)
+        return self._complete() if pairs.complete else []
 
     def in_flight(self) -> list[tuple[Located, int]]:
         """Return the requests without a response, with their ages, for `restore`."""
         return [
-            (Located(each.connection, each.client, each.broker, request), age)
-            for each in self._open.values()
-            for request, age in each.in_flight.requests()
+            (Located(ends.connection, ends.client, ends.broker, request), age)
+            for ends, request, age in self._pairs.in_flight()
         ]
 
     def restore(self, requests: Iterable[tuple[Located, int]]) -> None:
@@ -136,62 +121,32 @@ class Exchanges:
         for (connection, client, broker, row), age in requests:
             if connection is None or client is None or broker is None:
                 continue
-            waiting = self._open.get(connection)
-            if waiting is None:
-                waiting = self._open[connection] = _Open(connection, client, broker, self._total)
             key = exchange_key(row.packet, row.correlation_id)
-            waiting.in_flight.restore(key, row.length, row, age)
+            self._pairs.restore(connection, client, broker, key, row.length, row, age)
 
     def end(self, connection: int) -> list[Exchange]:
         """Return the requests of a closed connection that have no response."""
-        waiting = self._open.pop(connection, None)
-        return [] if waiting is None else waiting.finish()
+        self._pairs.end(connection)
+        return self._complete()
 
     def finish(self) -> list[Exchange]:
         """Return the waiting requests of all connections."""
-        return [exchange for connection in list(self._open) for exchange in self.end(connection)]
+        self._pairs.finish()
+        return self._complete()
+
+    def _complete(self) -> list[Exchange]:
+        return [_exchange(pair) for pair in self._pairs.take()]
 
 
 _make: Final[Any] = tuple.__new__
 """Creates a named tuple from all its values in order, three times as fast as its class."""
 
 
-class _Open:
-    """The requests of one connection that wait for their response."""
-
-    def __init__(self, connection: int, client: str, broker: str, total: Total[Row]) -> None:
-        self.connection = connection
-        self.client = client
-        self.broker = broker
-        self.in_flight: InFlightRequests[Row] = InFlightRequests(total, connection)
-
-    def request(self, row: Row) -> list[Exchange]:
-        self.in_flight.add(exchange_key(row.packet, row.correlation_id), row.length, row)
-        return self.given_up() if self.in_flight.given_up else []
-
-    def response(self, row: Row) -> list[Exchange]:
-        packet = row.request_packet
-        if packet is None:
-            return [self._exchange(None, row)]
-        in_flight = self.in_flight
-        request = in_flight.complete(exchange_key(packet, row.correlation_id))
-        if not in_flight.given_up:
-            return [self._exchange(request, row)]
-        completed = self.given_up()
-        completed.append(self._exchange(request, row))
-        return completed
-
-    def finish(self) -> list[Exchange]:
-        return [self._exchange(row, None) for row in self.in_flight.finish()]
-
-    def given_up(self) -> list[Exchange]:
-        return [self._exchange(row, None) for row in self.in_flight.take_given_up()]
-
-    def _exchange(self, request: Row | None, response: Row | None) -> Exchange:
-        made: Exchange = _make(
-            Exchange, (self.connection, self.client, self.broker, request, response)
-        )
-        return made
+def _exchange(pair: Pair[Row]) -> Exchange:
+    ends = pair.ends
+    values = ends.connection, ends.client, ends.broker, pair.request, pair.response
+    exchange: Exchange = _make(Exchange, values)
+    return exchange
 
 
 def is_paired(row: Row) -> bool:

@@ -24,7 +24,7 @@ from ...capture.exchanges.exchanges import (
     is_paired,
 )
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.exchanges.pairing import InFlightRequests, Total, exchange_key
+from ...capture.exchanges.message_pairs import MessagePairs, Pair, exchange_key
 from ...capture.frames.decoding import LocatedItem, RawFrame, located
 from ...capture.frames.serialised import SerialisedFrames, pack, unpack
 from ...capture.rows import Row
@@ -54,12 +54,9 @@ class Chunk(NamedTuple):
     sessions: list[Exchange]
 
 
-class OpenRequest(NamedTuple):
-    """A request without a response so far. row: the decoded request, if it is needed."""
+class CutMessage(NamedTuple):
+    """A request or response. row: the decoded message, if it is needed."""
 
-    packet: int
-    correlation_id: int | None
-    length: int
     item: LocatedItem
     row: Row | None
 
@@ -78,25 +75,22 @@ class ChunkCutter:
         self._extractor = Extractor(context.names, context.limits, False)
         self._sessions = FetchSessions(context.names)
         self._histories: dict[int, ConnectionHistory] = {}
-        self._total: Total[OpenRequest] = Total()
-        self._open: dict[int, InFlightRequests[OpenRequest]] = {}
+        self._pairs: MessagePairs[CutMessage] = MessagePairs()
         self._skippable: dict[int, bool] = {}
 
     def take(self, item: LocatedItem) -> None:
         """Take the next item."""
-        frame = item.item
+        frame, connection = item.item, item.connection or 0
         if not isinstance(frame, RawFrame) or (request := frame.request) is None or frame.body < 0:
             row = self._opened(item)
-            if row.status is OUT_OF_ORDER:
-                self._overtake(item.connection or 0, row)
+            packet, number = row.request_packet, row.correlation_id
+            if row.status is OUT_OF_ORDER and packet is not None:
+                self._pairs.overtake(connection, exchange_key(packet, number))
             if item.connection is not None and is_paired(row):
-                number, length = row.correlation_id, row.length
                 if row.direction == "request":
-                    self._request(
-                        item.connection, OpenRequest(row.packet, number, length, item, row)
-                    )
+                    self._request(item, row, exchange_key(row.packet, number), row.length)
                 else:
-                    self._response(item.connection, row.request_packet, number, row)
+                    self._response(item, row, packet, number)
             return
         is_request = frame.is_request
         kind = (request.api_key << 16 | request.api_version & 0xFFFF) << 1 | is_request
@@ -105,63 +99,51 @@ class ChunkCutter:
             names = self._extractor.format_of(request, is_request).names
             skippable = self._skippable[kind] = not names and request.api_key != ApiKey.FETCH
         opened = None if skippable else self._opened(item)
-        connection, packet, number = item.connection or 0, request.packet, request.correlation_id
+        packet, number = request.packet, request.correlation_id
         if is_request:
-            self._request(
-                connection, OpenRequest(frame.packet, number, len(frame.frame), item, opened)
-            )
+            self._request(item, opened, exchange_key(frame.packet, number), len(frame.frame))
         else:
-            self._response(connection, packet, number, opened)
+            self._response(item, opened, packet, number)
 
-    def _request(self, connection: int, open_request: OpenRequest) -> None:
-        requests = self._open.get(connection)
-        if requests is None:
-            requests = self._open[connection] = InFlightRequests(self._total, connection)
-        key = exchange_key(open_request.packet, open_request.correlation_id)
-        requests.add(key, open_request.length, open_request)
-        for each in (requests, *self._total.take_evicted()):
-            for given_up in each.take_given_up():
-                self._complete(given_up, None)
+    def _request(self, item: LocatedItem, row: Row | None, key: int, length: int) -> None:
+        connection, client, broker = item.connection or 0, item.client or "", item.broker or ""
+        message = CutMessage(item, row)
+        self._pairs.request(connection, client, broker, key, length, message)
+        self._take_complete()
 
     def _response(
-        self, connection: int, packet: int | None, number: int | None, row: Row | None
+        self, item: LocatedItem, row: Row | None, packet: int | None, number: int | None
     ) -> None:
-        requests = self._open.get(connection)
-        if requests is None or packet is None:
-            return
-        request = requests.complete(exchange_key(packet, number))
-        for given_up in requests.take_given_up():
-            self._complete(given_up, None)
-        if request is not None:
-            self._complete(request, row)
+        connection, client, broker = item.connection or 0, item.client or "", item.broker or ""
+        key = None if packet is None else exchange_key(packet, number)
+        self._pairs.response(connection, client, broker, key, CutMessage(item, row))
+        self._take_complete()
 
-    def _overtake(self, connection: int, row: Row) -> None:
-        """Take the row in front of a response that came before those to older requests."""
-        requests = self._open.get(connection)
-        if requests is not None and row.request_packet is not None:
-            requests.overtake(exchange_key(row.request_packet, row.correlation_id))
+    def _take_complete(self) -> None:
+        for pair in self._pairs.take():
+            self._complete(pair)
 
-    def _complete(self, open_request: OpenRequest, response: Row | None) -> None:
-        request = open_request.row
+    def _complete(self, pair: Pair[CutMessage]) -> None:
+        request = None if pair.request is None else pair.request.row
         if request is None or request.api_key != ApiKey.FETCH:
             return
-        item = open_request.item
-        connection = item.connection or 0
-        exchange = Exchange(connection, item.client or "", item.broker or "", request, response)
+        response = None if pair.response is None else pair.response.row
+        ends = pair.ends
+        exchange = Exchange(ends.connection, ends.client, ends.broker, request, response)
         in_flight = self._sessions.expand(exchange)
         if in_flight is not None:
-            self._histories.setdefault(connection, ConnectionHistory()).note(exchange, in_flight)
+            history = self._histories.setdefault(ends.connection, ConnectionHistory())
+            history.note(exchange, in_flight)
 
     def end(self, connection: int) -> None:
         """Handle the end of a connection."""
-        requests = self._open.pop(connection, None)
-        if requests is not None:
-            requests.finish()
+        self._pairs.end(connection)
+        self._pairs.take()
         self._histories.pop(connection, None)
 
     def before(self) -> tuple[list[tuple[LocatedItem, int]], list[Exchange]]:
         """Return the state for the next chunk: open requests, session exchanges."""
-        requests = [(one.item, age) for each in self._open.values() for one, age in each.requests()]
+        requests = [(message.item, age) for _, message, age in self._pairs.in_flight()]
         sessions = [one for each in self._histories.values() for one in each.sessions.values()]
         return requests, sessions
 

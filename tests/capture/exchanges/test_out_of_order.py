@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from kafkawire.capture.exchanges import pairing, waiting
+from kafkawire.capture.exchanges import in_flight, waiting
 from kafkawire.capture.exchanges.exchanges import Exchanges, exchanges
-from kafkawire.capture.exchanges.pairing import IN_QUEUE, InFlightRequests, Total
+from kafkawire.capture.exchanges.in_flight import IN_QUEUE, InFlightRequests, Total
 from kafkawire.capture.exchanges.waiting import WaitingResponse, WaitingResponses
 from kafkawire.capture.frames.framing import Mark
 from kafkawire.capture.multifile import Traffic
@@ -195,7 +195,7 @@ def test_one_id_for_all_is_paired_in_order(capture: Callable[..., Path]) -> None
 
 
 def test_more_in_flight_than_the_limit_is_given_up_alike(capture: Callable[..., Path]) -> None:
-    count = pairing.MAX_IN_FLIGHT + 50
+    count = in_flight.MAX_IN_FLIGHT + 50
     frames = [(CLIENT, request(id)) for id in range(count)]
     path = capture(frames + [(BROKER, response(id)) for id in range(count)])
     pairs = paired(path)
@@ -217,12 +217,12 @@ def test_the_oldest_of_all_connections_are_given_up() -> None:
         for connection in range(connections):
             row = Row(number + 1, 0, "request", 10, Status.OK, correlation_id=number)
             done += pairs.take(Located(connection, "c", "b", row))
-    over = count * connections - pairing.MAX_TOTAL
+    over = count * connections - in_flight.MAX_TOTAL
     assert [(one.connection, one.request and one.request.packet) for one in done] == [
         (at % connections, at // connections + 1) for at in range(over)
     ]
-    assert len(pairs.in_flight()) == pairing.MAX_TOTAL
-    assert len(pairs.finish()) == pairing.MAX_TOTAL
+    assert len(pairs.in_flight()) == in_flight.MAX_TOTAL
+    assert len(pairs.finish()) == in_flight.MAX_TOTAL
 
 
 def test_memory_does_not_grow_with_requests_behind_one_without_a_response() -> None:

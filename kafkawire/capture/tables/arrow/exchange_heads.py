@@ -5,10 +5,11 @@ Values equal those that `exchanges.exchange_columns` builds of decoded messages.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
+from ...exchanges.message_pairs import Pair
 from ...files.blocks import NO_TIME
 from ...multifile import FILE_BITS, PacketPositions
 from ..extraction.messages import ExtractedMessage
@@ -17,24 +18,8 @@ from .buffers import Numbers
 NUMBER: Final = (1 << 40) - 1
 
 
-@final
-@mypyc_attr(acyclic=True)
-class ExtractedExchange:
-    """A request with its response; one of them is None if it was not captured."""
-
-    def __init__(
-        self,
-        connection: i64,
-        client: str,
-        broker: str,
-        request: ExtractedMessage | None,
-        response: ExtractedMessage | None,
-    ) -> None:
-        self.connection: i64 = connection
-        self.client: str = client
-        self.broker: str = broker
-        self.request: ExtractedMessage | None = request
-        self.response: ExtractedMessage | None = response
+ExtractedExchange: TypeAlias = Pair[ExtractedMessage]
+"""A request with its response, whose bodies may be undecoded."""
 
 
 @final
@@ -61,9 +46,10 @@ class ExchangeHeads:
         request, response = exchange.request, exchange.response
         side = response if request is None else request
         assert side is not None
-        self.connection.put64(exchange.connection)
-        self.client.append(exchange.client)
-        self.broker.append(exchange.broker)
+        ends = exchange.ends
+        self.connection.put64(ends.connection)
+        self.client.append(ends.client)
+        self.broker.append(ends.broker)
         self.api_key.put16(side.api_key)
         self.api_name.append(side.api_name)
         self.api_version.put16(side.api_version)

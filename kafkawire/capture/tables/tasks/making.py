@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from ...exchanges.exchanges import Ended
 from ...exchanges.fetch_sessions import State
+from ...exchanges.message_pairs import Ends, Pair
 from ...rows import Located
 from .. import messages, problems
-from ..arrow.exchange_heads import ExtractedExchange
 from ..arrow.record_columns import record_batches
 from ..arrow.record_fields import Fields
 from ..arrow.schemas import batches
@@ -146,7 +146,7 @@ class Maker:
         request, response, ends = exchanges.take()
         connection, client, broker = work.task.ends[ends]
         sent, received = _taken(work.extracted, request), _taken(work.extracted, response)
-        self._columnar.add_exchange(ExtractedExchange(connection, client, broker, sent, received))
+        self._columnar.add_exchange(Pair(Ends(connection, client, broker), sent, received))
 
     def _restore(self, restored: Restored) -> None:
         """Restore a fetch session, before the exchange that needs it."""

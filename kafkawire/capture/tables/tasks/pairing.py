@@ -1,16 +1,14 @@
-"""Pairs requests with responses whose bodies are undecoded, as `capture.exchanges` pairs rows.
+"""Pairs requests with responses whose bodies are undecoded: only headers are needed for that.
 
-The pairs are those of `Exchanges`, in the same order; only headers are needed for that.
-
-    LocatedItem --handle--> [Pair]      Ended --end--> [Pair] of the requests without a response
+LocatedItem --handle--> [ItemPair]   Ended --end--> [ItemPair] of the requests without a response
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import TypeAlias, final
 
 from ...exchanges.exchanges import OUT_OF_ORDER, is_paired
-from ...exchanges.pairing import InFlightRequests, Total, exchange_key
+from ...exchanges.message_pairs import MessagePairs, Pair, exchange_key
 from ...frames.decoding import LocatedItem, RawFrame
 from ...rows import Row
 
@@ -28,37 +26,8 @@ class TaskMessage:
         self.index: int = index
 
 
-@final
-class Ends:
-    """A connection and its endpoints. task, index: as in Place."""
-
-    def __init__(self, connection: int, client: str, broker: str) -> None:
-        self.connection: int = connection
-        self.client: str = client
-        self.broker: str = broker
-        self.task: int = 0
-        self.index: int = 0
-
-
-@final
-class Pair:
-    """A request with its response; one of them may be missing."""
-
-    def __init__(
-        self, ends: Ends, request: TaskMessage | None, response: TaskMessage | None
-    ) -> None:
-        self.ends: Ends = ends
-        self.request: TaskMessage | None = request
-        self.response: TaskMessage | None = response
-
-
-@final
-class _Open:
-    """The requests of one connection without a response so far."""
-
-    def __init__(self, ends: Ends, total: Total[TaskMessage]) -> None:
-        self.ends: Ends = ends
-        self.requests: InFlightRequests[TaskMessage] = InFlightRequests(total, ends.connection)
+ItemPair: TypeAlias = Pair[TaskMessage]
+"""A request with its response; one of them may be missing."""
 
 
 @final
@@ -66,68 +35,36 @@ class Pairing:
     """Pairs the items of any number of connections."""
 
     def __init__(self) -> None:
-        self._total: Total[TaskMessage] = Total()
-        self._open: dict[int, _Open] = {}
+        self._pairs: MessagePairs[TaskMessage] = MessagePairs()
 
-    def handle(self, located: LocatedItem, task: int, index: int) -> list[Pair]:
-        """Handle the next item; return the pairs that it completes. task, index: as in Place."""
+    def handle(self, located: LocatedItem, task: int, index: int) -> list[ItemPair]:
+        """Handle the next item; return the pairs that it completes. task, index: its place."""
         connection, item = located.connection, located.item
         if connection is None:
             return []
+        pairs = self._pairs
         if isinstance(item, Row) and not is_paired(item):
-            if item.status is OUT_OF_ORDER:
-                self._overtake(connection, item)
+            if item.status is OUT_OF_ORDER and item.request_packet is not None:
+                key = exchange_key(item.request_packet, item.correlation_id)
+                pairs.overtake(connection, key)
             return []
-        pending = self._open.get(connection)
-        if pending is None:
-            ends = Ends(connection, located.client or "", located.broker or "")
-            pending = self._open[connection] = _Open(ends, self._total)
+        client, broker = located.client or "", located.broker or ""
         message = TaskMessage(located, task, index)
         if is_request(located):
-            return self._request(pending, message)
-        return self._response(pending, message)
+            pairs.request(connection, client, broker, _key_of(item), length(located), message)
+        else:
+            pairs.response(connection, client, broker, _request_key_of(item), message)
+        return pairs.take() if pairs.complete else []
 
-    def end(self, connection: int) -> list[Pair]:
+    def end(self, connection: int) -> list[ItemPair]:
         """Return the requests of a closed connection that have no response."""
-        pending = self._open.pop(connection, None)
-        if pending is None:
-            return []
-        return [Pair(pending.ends, request, None) for request in pending.requests.finish()]
+        self._pairs.end(connection)
+        return self._pairs.take()
 
-    def finish(self) -> list[Pair]:
+    def finish(self) -> list[ItemPair]:
         """Return the waiting requests of all connections."""
-        return [pair for connection in list(self._open) for pair in self.end(connection)]
-
-    def _request(self, pending: _Open, message: TaskMessage) -> list[Pair]:
-        located = message.located
-        pending.requests.add(_key_of(located.item), length(located), message)
-        pairs = _given_up(pending)
-        if self._total.evicted:
-            for each in self._total.take_evicted():
-                pairs += _given_up(self._open[each.connection])
-        return pairs
-
-    def _response(self, pending: _Open, message: TaskMessage) -> list[Pair]:
-        packet, correlation_id = _request_of(message.located.item)
-        if packet is None:
-            return [Pair(pending.ends, None, message)]
-        request = pending.requests.complete(exchange_key(packet, correlation_id))
-        pairs = _given_up(pending)
-        pairs.append(Pair(pending.ends, request, message))
-        return pairs
-
-    def _overtake(self, connection: int, row: Row) -> None:
-        """Handle the row in front of a response that came before those to older requests."""
-        pending = self._open.get(connection)
-        if pending is not None and row.request_packet is not None:
-            pending.requests.overtake(exchange_key(row.request_packet, row.correlation_id))
-
-
-def _given_up(pending: _Open) -> list[Pair]:
-    """Return the requests that were given up."""
-    if not pending.requests.given_up:
-        return []
-    return [Pair(pending.ends, request, None) for request in pending.requests.take_given_up()]
+        self._pairs.finish()
+        return self._pairs.take()
 
 
 def is_request(located: LocatedItem) -> bool:
@@ -152,12 +89,13 @@ def length(located: LocatedItem) -> int:
     return len(item.frame) if isinstance(item, RawFrame) else item.length
 
 
-def _request_of(response: Row | RawFrame) -> tuple[int | None, int | None]:
-    """Return packet and correlation id of the request of a response."""
+def _request_key_of(response: Row | RawFrame) -> int | None:
+    """Return the key of the request of a response, None if the request was not captured."""
     if isinstance(response, RawFrame):
         request = response.request
-        return (None, None) if request is None else (request.packet, request.correlation_id)
-    return response.request_packet, response.correlation_id
+        return None if request is None else exchange_key(request.packet, request.correlation_id)
+    packet = response.request_packet
+    return None if packet is None else exchange_key(packet, response.correlation_id)
 
 
 def _key_of(request: Row | RawFrame) -> int:

@@ -21,7 +21,7 @@ from ...frames.decoding import LocatedItem, RawFrame, located
 from ...rows import Row
 from ..extraction.body_facts import Session
 from ..extraction.messages import Extractor
-from .pairing import Pair, TaskMessage
+from .pairing import ItemPair, TaskMessage
 
 SESSIONS_SINCE: Final = 7
 FLEXIBLE_SINCE: Final = 12
@@ -90,7 +90,7 @@ class SessionStates:
                 found.append((id, history.versions[-1]))
         return found
 
-    def handle(self, pair: Pair) -> Replay | None:
+    def handle(self, pair: ItemPair) -> Replay | None:
         """Handle the next exchange; return what must be replayed before it in the task."""
         request, response = pair.request, pair.response
         if request is None:
@@ -111,7 +111,7 @@ class SessionStates:
         self._apply(pair, request, id[0])
         return replay
 
-    def _apply(self, pair: Pair, request: TaskMessage, connection: int) -> None:
+    def _apply(self, pair: ItemPair, request: TaskMessage, connection: int) -> None:
         """Change the sessions, as `fetch_sessions.Sessions` does."""
         sent = self._session(request)
         if sent is None:
@@ -160,7 +160,7 @@ class SessionStates:
         self._version += 1
         return History([*history.requests, request], [*history.versions, self._version])
 
-    def _outcome(self, history: History, pair: Pair, id: int) -> LocatedItem:
+    def _outcome(self, history: History, pair: ItemPair, id: int) -> LocatedItem:
         """Make one request with the outcome of a history."""
         rows = [located(each, self._limits).row for each in history.requests]
         ends = pair.ends

@@ -17,13 +17,14 @@ from typing import Any, Final, final
 from mypy_extensions import i64
 
 from ...exchanges.exchanges import Ended, Exchange
+from ...exchanges.message_pairs import Ends
 from ...frames.decoding import LocatedItem, RawFrame, located
 from ...rows import Located, Row
 from ..context import Context
 from ..extraction.messages import Extractor
 from ..extraction.record_batches import RECORDS_MESSAGES
 from ..group_events import APIS, CAUSES, Groups, events
-from .pairing import Ends, Pair, Pairing, TaskMessage, api_key_of, is_request, length
+from .pairing import ItemPair, Pairing, TaskMessage, api_key_of, is_request, length
 from .sessions import SessionStates
 from .task import MISSING, UNKNOWN, Restored, Task, Use
 
@@ -86,6 +87,7 @@ class Splitter:
         self._bytes: i64 = 0
         self._pairs: array[int] = array("i")
         self._ends: list[tuple[int, str, str]] = []
+        self._end_indexes: dict[Ends, int] = {}
         self._ended: list[tuple[int, Ended]] = []
         self._restored: list[Restored] = []
         self._sessions.begin_task()
@@ -172,7 +174,7 @@ class Splitter:
 
     # -- exchanges
 
-    def _add_pairs(self, pairs: list[Pair]) -> None:
+    def _add_pairs(self, pairs: list[ItemPair]) -> None:
         for pair in pairs:
             if self._groups is not None:
                 self._handle_group(pair, self._groups)
@@ -196,12 +198,13 @@ class Splitter:
         )
 
     def _index_of_ends(self, ends: Ends) -> int:
-        if ends.task != self._number:
-            ends.task, ends.index = self._number, len(self._ends)
+        index = self._end_indexes.get(ends)
+        if index is None:
+            index = self._end_indexes[ends] = len(self._ends)
             self._ends.append((ends.connection, ends.client, ends.broker))
-        return ends.index
+        return index
 
-    def _handle_group(self, pair: Pair, groups: Groups) -> None:
+    def _handle_group(self, pair: ItemPair, groups: Groups) -> None:
         request = pair.request
         if request is None:
             return
