@@ -39,7 +39,6 @@ class Ends:
 
 
 @final
-@mypyc_attr(acyclic=True)
 class Pair(Generic[Message]):
     """A request with its response; one of them is None if it was not captured."""
 
