@@ -11,19 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from ..capture.exchanges.exchanges import Ended
+from ..capture.frames.decoding import LocatedItem
 from ..capture.multifile import Blocks, Source, Traffic
-from ..capture.rows import Located
-from ..capture.tables import TABLES
+from ..capture.rows import Located, Row
 from ..capture.tables.context import Context
-from .decode.columns import is_bare, keep, needed, schema_of, to_batches
-from .decode.decoding import key_log_of, without_bodies
+from ..capture.tables.multiple import read_together
+from .decode.columns import Shaper, is_bare, keep, needed, rows_of_batch, schema_of
+from .decode.decoding import key_log_of, without_body
 from .errors import BadOption, NotStreamed, Unreadable, ascii_safe, in_ascii
 from .options import Options, listed, parse
 from .plan.opening import as_one
@@ -112,10 +113,11 @@ class Reader(DataSourceReader):
 def _batches(
     files: tuple[InputFile, ...], needed_columns: list[str], schema: pa.Schema, options: Options
 ) -> Iterator[pa.RecordBatch]:
-    table = TABLES[options.table]
-    context = SetContext(SetTraffic(files, options), bare=is_bare(options.table, needed_columns))
-    rows, wanted = table.rows(context), keep(options.table, options)
-    for batch in to_batches(options.table, needed_columns, rows, options, context.name_topics):
+    table = options.table
+    context = SetContext(SetTraffic(files, options), bare=is_bare(table, needed_columns))
+    shaper, wanted = Shaper(table, needed_columns, options), keep(table, options)
+    for _, complete in read_together(context, [table], rows_of_batch(table)):
+        batch = shaper.shaped(complete)
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         # The schema of the user may have wider types.
         made_batch = pa.RecordBatch.from_arrays(
@@ -167,15 +169,17 @@ class SetTraffic(Traffic):
             tuple(self._files.values()), self._options, leave_out_copies=self.leave_out_copies
         )
 
-    def __iter__(self) -> Iterator[Located | Ended]:
-        for item in super().__iter__():
-            if self._options.fail_on_error and isinstance(item, Located) and not item.connection:
-                self._refuse(item)
-            yield item
+    def batches(self) -> Iterator[list[LocatedItem | Ended]]:
+        """Read the set. Raises Unreadable for a problem of a file if `failOnError` is set."""
+        for batch in super().batches():
+            if self._options.fail_on_error:
+                for item in batch:
+                    self._check(item)
+            yield batch
 
-    def _refuse(self, item: Located) -> None:
-        if item.connection is None:
-            raise Unreadable(self.place(item.row.packet)[0], item.row.error)
+    def _check(self, item: LocatedItem | Ended) -> None:
+        if item.connection is None and isinstance(item, LocatedItem) and isinstance(item.item, Row):
+            raise Unreadable(self.place(item.item.packet)[0], item.item.error)
 
 
 class SetContext(Context):
@@ -185,7 +189,7 @@ class SetContext(Context):
         super().__init__(traffic)
         self._bare = bare
 
-    def located(self) -> Iterator[Any]:
-        """Read the set and learn names."""
-        found = super().located()
-        return without_bodies(found) if self._bare else found
+    def decode(self, located_item: LocatedItem) -> Located:
+        """Decode a frame, and learn the topic names in it."""
+        found = super().decode(located_item)
+        return without_body(found) if self._bare else found

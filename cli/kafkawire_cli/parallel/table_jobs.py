@@ -81,7 +81,8 @@ def read_tables(
     unwatched = copy(traffic)
     unwatched.watch = None  # each process looks up topic names itself, without progress
     tables = [name for name in reading.tables if name != GROUP_EVENTS]
-    maker = Maker(Context(unwatched, reading.secrets, traffic.limits), tables, reading.size)
+    context = Context(unwatched, reading.secrets, traffic.limits)
+    maker = Maker(context, tables, reading.size, defer_records=True)
     pool = Results[_WorkItem, _Result](workers, partial(_run, maker, rendering), TASKS_AHEAD)
     try:
         yield from _Reader(traffic, reading, rendering, maker, pool).batches()

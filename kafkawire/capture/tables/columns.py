@@ -72,29 +72,6 @@ class Column(NamedTuple):
 Columns = tuple[Column, ...]
 
 
-class Sink:
-    """Collects values column by column, for tables whose rows come many at a time."""
-
-    def __init__(self, columns: Columns) -> None:
-        self.values: list[list[Any]] = [[] for _ in columns]
-
-    def __len__(self) -> int:
-        return len(self.values[0])
-
-    def repeat(self, first: int, values: Sequence[Any], rows: int) -> None:
-        """Add values that a number of rows share, to the columns from `first` on."""
-        for at, value in enumerate(values):
-            if rows == 1:
-                self.values[first + at].append(value)
-            else:
-                self.values[first + at] += [value] * rows
-
-    def drop(self, rows: int) -> None:
-        """Remove the first rows."""
-        for values in self.values:
-            del values[:rows]
-
-
 def printable(value: Any) -> Any:
     """Escape what is not valid UTF-8 as \\udcXX, at any depth."""
     if isinstance(value, str):
@@ -113,15 +90,7 @@ def micros(time_ns: int | None) -> int | None:
     """Convert nanoseconds since the epoch to a timestamp; None if unknown or out of range."""
     if time_ns is None or time_ns == NO_TIME:
         return None
-    return _shown(time_ns // 1000)
-
-
-def micros_of_ms(time_ms: int) -> int | None:
-    """Convert Kafka's milliseconds since the epoch to a timestamp."""
-    return _shown(time_ms * 1000)
-
-
-def _shown(time_us: int) -> int | None:
+    time_us = time_ns // 1000
     return time_us if 0 <= time_us <= LAST_TIME else None
 
 
@@ -133,14 +102,6 @@ def known(time_ns: int | None) -> int | None:
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Keep the first of equal values, in order."""
     return list(dict.fromkeys(values))
-
-
-def partitions_of(pairs: Iterable[tuple[Any, int]]) -> list[tuple[Any, list[int]]]:
-    """Group (topic, partition) pairs by topic, in order of first occurrence."""
-    made: dict[object, tuple[Any, list[int]]] = {}
-    for topic, partition in pairs:
-        made.setdefault(topic.key, (topic, []))[1].append(partition)
-    return list(made.values())
 
 
 # -- columns that are resolved late

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from ...messages.api_key import ApiKey
@@ -252,10 +252,3 @@ class Connections:
         known = self._open.setdefault(connection, stats)
         if known is not stats:
             known.merge(stats)
-
-
-def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Build the rows of the table."""
-    made = Connections(context)
-    for item in context.located():
-        yield from made.handle(item)

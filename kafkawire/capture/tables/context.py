@@ -6,7 +6,7 @@ topics is made, the rest of the capture is read once for names, if it can be rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
@@ -14,7 +14,7 @@ from mypy_extensions import mypyc_attr
 from ...primitives import DEFAULT_LIMITS, Limits, Message
 from ..exchanges.exchanges import Ended, Exchange, exchanges
 from ..exchanges.topic_ids import TopicNames, may_name
-from ..frames.decoding import InFlightRequest, LocatedItem, RawFrame, located
+from ..frames.decoding import LocatedItem, RawFrame, located
 from ..multifile import Reader
 from ..rows import Located, Row, Status
 from .columns import INT64, TEXT, TIME, Column, known, micros
@@ -57,26 +57,8 @@ class Context:
                 self.learn(item.row)
             yield item
 
-    def records_messages(self, wanted: Collection[tuple[int | None, str]]) -> Iterator[Located]:
-        """Read the requests and responses of some APIs.
-
-        Of the others, only those that may name topics are decoded.
-        """
-        return self._decoded(self.traffic, wanted)
-
-    def _decoded(
-        self, traffic: Reader, wanted: Collection[tuple[int | None, str]]
-    ) -> Iterator[Located]:
-        for located_item in traffic.raw_frames():
-            if isinstance(located_item, Ended):
-                continue
-            item = located_item.item
-            if isinstance(item, RawFrame) and item.request is not None:
-                direction = "request" if item.is_request else "response"
-                is_wanted = (item.request.api_key, direction) in wanted
-                if not is_wanted and not _may_name(item.request, item.is_request):
-                    continue
-            yield self.decode(located_item)
+    def reach(self, located_item: LocatedItem) -> None:
+        """Note that the topic names of this item are learned next, which some readers record."""
 
     def decode(self, located_item: LocatedItem) -> Located:
         """Decode a frame, and learn the topic names in it."""
@@ -93,8 +75,9 @@ class Context:
         if self._looked_ahead or not self.traffic.repeatable or not self.names.has_unknown:
             return
         self._looked_ahead = True
-        for _ in self._decoded(self.traffic.again(), ()):
-            pass  # decoding learns names
+        for located_item in self.traffic.again().raw_frames():
+            if not isinstance(located_item, Ended) and _is_naming(located_item.item):
+                self.decode(located_item)
 
     def where(self, row: Row, connection: int | None, client: Any, broker: Any) -> tuple[Any, ...]:
         """Build the WHERE columns of a row."""
@@ -117,8 +100,11 @@ class Context:
             self.names.learn(message, version)
 
 
-def _may_name(request: InFlightRequest, is_request: bool) -> bool:
+def _is_naming(item: Row | RawFrame) -> bool:
     """Whether a message may map topic ids to names, judged by its header."""
+    if not isinstance(item, RawFrame) or item.request is None:
+        return True
+    request, is_request = item.request, item.is_request
     known = request.apis.api(request.api_key)
     side = known.request if is_request else known.response
     if side is None:

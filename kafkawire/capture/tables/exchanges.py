@@ -1,15 +1,10 @@
-"""Builds the `exchanges` table: one row per request with its response."""
+"""The columns of the `exchanges` table: one row per request with its response."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ...protocol.error_code import ErrorCode
-from ..exchanges.exchanges import Exchange
-from ..exchanges.fetch_sessions import ExpandedFetch, FetchSessions
 from ..files.blocks import NO_TIME
-from ..rows import Row
 from .columns import (
     BOOL,
     INT16,
@@ -20,16 +15,11 @@ from .columns import (
     TOPIC_PARTITIONS,
     Column,
     Columns,
-    known,
     list_of,
-    micros,
-    partitions_of,
     topic_names,
     topic_partitions,
 )
-from .context import WHERE, Context
-from .extraction.entities import Entities
-from .extraction.partition_fields import requested_partitions
+from .context import WHERE
 
 EXCHANGE: Final[Columns] = (
     *WHERE,
@@ -86,67 +76,6 @@ COLUMNS: Final[Columns] = (
         "Distinct transactional ids in the request and the response.",
     ),
 )
-
-
-def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Build the rows of the table."""
-    sessions = FetchSessions(context.names)
-    for exchange in context.exchanges():
-        yield _row(exchange, sessions.expand(exchange), context)
-
-
-def _row(exchange: Exchange, fetch: ExpandedFetch | None, context: Context) -> tuple[Any, ...]:
-    request, response = exchange.request, exchange.response
-    entities = Entities(context.names)
-    entities.add(request)
-    entities.add(response)
-    if fetch is None:
-        pairs = requested_partitions(request, context.names)
-    else:
-        pairs = [(wanted.topic, wanted.partition) for wanted in fetch.requested.values()]
-        for topic, _ in pairs:
-            entities.topic(topic.name, topic.id)
-    return (
-        *exchange_columns(exchange, context),
-        *((None, None) if request is None else (request.length, request.status.value)),
-        *_response(response),
-        None if response is None else since(response.request_time_ns, response.time_ns),
-        list(entities.error_codes),
-        [ErrorCode.name_of(code) for code in entities.error_codes],
-        entities.throttle_time_ms,
-        list(entities.topics.values()),
-        partitions_of(pairs),
-        None if fetch is None else fetch.complete,
-        list(entities.groups),
-        list(entities.transactional_ids),
-    )
-
-
-def exchange_columns(exchange: Exchange, context: Context) -> tuple[Any, ...]:
-    """Build the EXCHANGE columns of an exchange."""
-    header, response = exchange.main_row, exchange.response
-    ends = exchange.connection, exchange.client, exchange.broker
-    if exchange.request is None:
-        where: tuple[Any, ...] = (None, None, None, None, *ends)
-    else:
-        where = context.where(exchange.request, *ends)
-    response_packet = (None, None) if response is None else context.traffic.place(response.packet)
-    return (
-        *where,
-        header.api_key,
-        header.api_name,
-        header.api_version,
-        header.correlation_id,
-        header.client_id,
-        *response_packet,
-    )
-
-
-def _response(response: Row | None) -> tuple[Any, ...]:
-    if response is None:
-        return (None,) * 4
-    time_ns = known(response.time_ns)
-    return micros(time_ns), time_ns, response.length, response.status.value
 
 
 def since(request_ns: int | None, response_ns: int) -> int | None:

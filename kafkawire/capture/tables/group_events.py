@@ -114,11 +114,6 @@ CAUSES: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, *PROTOCOLS})
 """API keys of requests that may start a rebalance, at the time when they are sent."""
 
 
-def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Build the rows of the table."""
-    yield from events(group_events_of(context), context)
-
-
 def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any, ...]]:
     """Build one row per event."""
     for one in found:
@@ -187,13 +182,6 @@ class Groups:
         if api_key in COMMITS:
             return _commit(exchange, self._context, self._classic, self._others)
         return iter(())
-
-
-def group_events_of(context: Context) -> Iterator[GroupEvent]:
-    """Yield the group events of a capture, in the order of the messages that show them."""
-    groups = GroupEvents(context)
-    for item in context.located():
-        yield from groups.handle(item)
 
 
 class GroupEvents:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final
 
 from ...protocol.embedded import add_payloads
@@ -39,12 +38,6 @@ COLUMNS: Final[Columns] = (
         "Bytes of an undecoded body; empty where they may contain secrets.",
     ),
 )
-
-
-def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Build the rows of the table."""
-    for item in context.located():
-        yield from rows_of(item, context)
 
 
 def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:

@@ -5,7 +5,6 @@ It has one row per message or run of bytes that was not decoded, is missing or c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from ..exchanges.exchanges import Ended
@@ -44,12 +43,6 @@ COLUMNS: Final[Columns] = (
 
 NO_PROBLEM: Final = frozenset({Status.OK, Status.SASL_TOKEN, Status.TLS, Status.PROXY})
 """Statuses of rows without a problem."""
-
-
-def rows(context: Context) -> Iterator[tuple[Any, ...]]:
-    """Build the rows of the table."""
-    for item in context.located():
-        yield from rows_of(item, context)
 
 
 def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:

@@ -15,10 +15,8 @@ from ..multifile import OnProblem, Source, Traffic, no_report
 from ..rows import Located
 from ..tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..tls.keylog import KeySource
-from .arrow.schemas import batches as batches_of
 from .context import Context
 from .multiple import read_together
-from .passes import COLUMNAR
 from .tables import OF_ANY_PACKAGE, TABLES
 
 if TYPE_CHECKING:
@@ -65,10 +63,9 @@ def read(  # noqa: PLR0913 - options by name
     package = None if registry is None else registry.name
     chosen = checked(where, [table], package)
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
-    found = _one(table, Context(traffic, secrets, limits), batch_rows)
-    if chosen is None:
-        return found
-    return (batch for _, batch in _matching(((table, batch) for batch in found), chosen, traffic))
+    found = read_together(Context(traffic, secrets, limits), [table], batch_rows)
+    matching = found if chosen is None else _matching(found, chosen, traffic)
+    return (batch for _, batch in matching)
 
 
 def read_tables(  # noqa: PLR0913 - options by name
@@ -176,11 +173,3 @@ def _traffic(  # noqa: PLR0913 - options of a reader
         package=package,
         tunnels=tunnels,
     )
-
-
-def _one(name: str, context: Context, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    if name in COLUMNAR:
-        yield from (batch for _, batch in read_together(context, [name], batch_rows))
-        return
-    table = TABLES[name]
-    yield from batches_of(table.columns, table.rows(context), batch_rows, context.name_topics)

@@ -1,24 +1,21 @@
-"""The tables: what each is for, its columns, and what builds its rows."""
+"""The tables: what each is for, and its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from . import connections, exchanges, group_events, messages, partitions, problems, records
 from .arrow.schemas import schema_of
 from .columns import Columns
-from .context import Context
 
 
 class Table(NamedTuple):
-    """A table: its description, its columns, and what builds its rows of decoded messages."""
+    """A table: its description and its columns."""
 
     description: str
     columns: Columns
-    rows: Callable[[Context], Iterator[tuple[Any, ...]]]
 
     @property
     def schema(self) -> pa.Schema:
@@ -27,33 +24,25 @@ class Table(NamedTuple):
 
 
 TABLES: Final[dict[str, Table]] = {
-    "exchanges": Table(
-        "One row per exchange: a request with its response.", exchanges.COLUMNS, exchanges.rows
-    ),
+    "exchanges": Table("One row per exchange: a request with its response.", exchanges.COLUMNS),
     "messages": Table(
         "One row per message (request or response), its body as JSON.",
         messages.COLUMNS,
-        messages.rows,
     ),
-    "records": Table(
-        "One row per record that was produced or fetched.", records.COLUMNS, records.rows
-    ),
+    "records": Table("One row per record that was produced or fetched.", records.COLUMNS),
     "partitions": Table(
         "One row per exchange and partition that its request or response refers to.",
         partitions.COLUMNS,
-        partitions.rows,
     ),
-    "connections": Table("One row per TCP connection.", connections.COLUMNS, connections.rows),
+    "connections": Table("One row per TCP connection.", connections.COLUMNS),
     "group_events": Table(
         "One row per event of a group or one of its members.",
         group_events.COLUMNS,
-        group_events.rows,
     ),
     "problems": Table(
         "One row per problem: messages or bytes that were not decoded, are missing from the "
         "capture, or contradict each other.",
         problems.COLUMNS,
-        problems.rows,
     ),
 }
 """Every table by name."""

@@ -1,29 +1,29 @@
-"""Makes rows of tables from a chunk of a connection's items, and keeps state for the next chunk.
+"""Holds what chunks of connections are read with, and the state of a connection between batches.
 
 However the items of a connection are cut into chunks, the rows are the same.
 
     items | items | items     open requests, fetch sessions, the connection's row so far
-      `-----^ `-----^         go from chunk to chunk, and from batch to batch
+      `-----^ `-----^         go from batch to batch
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...capture.exchanges.exchanges import Ended, Exchange
-from ...capture.exchanges.fetch_sessions import FINAL_EPOCH, ExpandedFetch, FetchSessions
+from ...capture.exchanges.fetch_sessions import FINAL_EPOCH, ExpandedFetch
 from ...capture.exchanges.restoring import session_exchange
 from ...capture.frames.decoding import LocatedItem
 from ...capture.multifile import file_and_packet
 from ...capture.rows import Located, Row
-from ...capture.tables import TABLES
 from ...capture.tables.context import Context
 from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ..plan.facts import Facts, UnresolvedTopics
 from ..splitting.file_list import recent
+from .decoding import without_body
 
 Values = tuple[Any, ...]
 
@@ -58,49 +58,25 @@ class Places:
 
 
 class ChunkContext(Context):
-    """A chunk of a connection, as the tables read a capture.
+    """The state of making rows of a chunk. names, sets: of all files."""
 
-    names, sets: of all files. items, paired: the items of the chunk and its exchanges.
-    session_exchanges: exchanges that only restore fetch sessions; no rows are made of them.
-    """
-
-    def __init__(self, names: Sequence[str], sets: Sequence[int], facts: Facts) -> None:
+    def __init__(
+        self, names: Sequence[str], sets: Sequence[int], facts: Facts, *, bare: bool = False
+    ) -> None:
         super().__init__(Places(names))
         self.names = UnresolvedTopics(facts, sets)
         self._facts = facts
-        self.items: list[Located | Ended] = []
-        self.paired: list[Exchange] = []
-        self.session_exchanges: list[Exchange] = []
-        self._restoring = False
-
-    def located(self) -> Iterator[Located | Ended]:
-        """Yield the items."""
-        return iter(self.items)
-
-    def records_messages(self, partition: Collection[tuple[int | None, str]]) -> Iterator[Located]:
-        """Yield the requests and responses of some APIs."""
-        for item in self.items:
-            if isinstance(item, Located) and (item.row.api_key, item.row.direction) in partition:
-                yield item
-
-    def exchanges(self) -> Iterator[Exchange]:
-        """Yield the exchanges, first those that restore sessions."""
-        self._restoring = True
-        yield from self.session_exchanges
-        self._restoring = False
-        yield from self.paired
+        self._bare = bare
 
     def learn(self, row: Row) -> None:
         """Record the names that a message states."""
         self._facts.at = row.packet
         super().learn(row)
 
-    def rows(self, table: str) -> Iterator[Values]:
-        """Yield the rows of a table."""
-        self._restoring = False
-        for row in TABLES[table].rows(self):
-            if not self._restoring:
-                yield row
+    def decode(self, located_item: LocatedItem) -> Located:
+        """Decode a frame; with `bare`, its message is left out."""
+        found = super().decode(located_item)
+        return without_body(found) if self._bare else found
 
 
 # -- the state of a connection
@@ -131,9 +107,3 @@ class ConnectionHistory:
             self.sessions[id] = session_exchange(
                 ends, exchange.main_row, id, expanded.requested.values(), expanded.complete
             )
-
-
-def restore_sessions(exchanges: Iterable[Exchange], sessions: FetchSessions) -> None:
-    """Restore fetch sessions."""
-    for exchange in exchanges:
-        sessions.expand(exchange)

@@ -5,9 +5,8 @@ A column that was not requested is not made, unless another one depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
-from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,20 +14,17 @@ import pyarrow.compute as pc
 
 from ...capture.filters import parse
 from ...capture.tables import TABLES
-from ...capture.tables.arrow.schemas import batches
-from ...capture.tables.columns import Columns
 from ...capture.tables.filtering import RECORD_API, check, mask
+from ...capture.tables.passes import RECORDS
 from ...capture.tables.redaction import REDACTED
 from ...errors import FilterError
 from ..errors import BadOption, InvalidFilter
 from ..options import Options
 
-Row = tuple[Any, ...]
-
 TOPIC_COLUMNS: Final = ("topic", "topics", "partitions", "offsets")
 """Columns that contain topics."""
 
-WIDE: Final = frozenset({"messages", "records"})
+WIDE: Final = frozenset({"messages", RECORDS})
 """Tables whose rows may be large."""
 
 WIDE_ROWS: Final = 256
@@ -37,6 +33,10 @@ ROWS: Final = 4096
 
 MANY_ROWS: Final = 1 << 14
 """The same for tables that are made column by column, of small values."""
+
+
+Keep = Callable[[Mapping[str, pa.Array]], pa.Array]
+"""Tells which rows are wanted, by their columns."""
 
 
 def schema_of(table: str, columns: Sequence[str] | None) -> pa.Schema:
@@ -87,42 +87,50 @@ def _require_any(have: Sequence[str], any_of: Iterable[str], option: str, table:
     return found
 
 
-def row_filter(table: str, options: Options) -> Callable[[Row], bool] | None:
-    """Return the filter by API and time; None for all rows."""
+def row_filter(table: str, options: Options) -> Keep | None:
+    """Return the filter by API and time; None for all rows. Raises BadOption."""
     names = TABLES[table].schema.names
-    tests: list[Callable[[Row], bool]] = []
+    tests: list[Keep] = []
     if options.apis:
         tests.append(_by_api(names, options.apis, table))
     if options.start_ns is not None or options.end_ns is not None:
         tests.append(_by_time(names, options))
-    return (lambda row: all(test(row) for test in tests)) if tests else None
+    return _all_of(tests)
 
 
-def _by_api(names: list[str], apis: frozenset[str], table: str) -> Callable[[Row], bool]:
-    if table == "records":
-        direction = names.index("direction")
-        return lambda row: RECORD_API[row[direction]] in apis
+def _by_api(names: list[str], apis: frozenset[str], table: str) -> Keep:
+    if table == RECORDS:
+        wanted = [direction for direction, api in RECORD_API.items() if api in apis]
+        return lambda columns: pc.is_in(columns["direction"], pa.array(wanted, pa.string()))
     _require_any(names, ["api_name"], "apis", table)
-    name, key = names.index("api_name"), names.index("api_key")
-    return lambda row: (row[name] or "").lower() in apis or str(row[key]) in apis
+    values = pa.array(sorted(apis), pa.string())
+
+    def test(columns: Mapping[str, pa.Array]) -> pa.Array:
+        by_name = pc.is_in(pc.utf8_lower(columns["api_name"]), values)
+        return pc.or_(by_name, pc.is_in(columns["api_key"].cast(pa.string()), values))
+
+    return test
 
 
-def _by_time(names: list[str], options: Options) -> Callable[[Row], bool]:
+def _by_time(names: list[str], options: Options) -> Keep:
     """Filter by the time of the row, or from the first to the last packet of a connection.
 
     Rows without a time pass.
     """
-    first = names.index("time_ns" if "time_ns" in names else "first_time_ns")
-    last = names.index("last_time_ns") if "last_time_ns" in names else first
-    other = names.index("response_time_ns") if "response_time_ns" in names else first
+    first = "time_ns" if "time_ns" in names else "first_time_ns"
+    last = "last_time_ns" if "last_time_ns" in names else first
+    other = "response_time_ns" if "response_time_ns" in names else first
     start, end = options.start_ns, options.end_ns
 
-    def test(row: Row) -> bool:
-        first_packet_time = row[other] if row[first] is None else row[first]
-        ends = first_packet_time if row[last] is None else row[last]
-        if first_packet_time is None:
-            return True
-        return (start is None or ends >= start) and (end is None or first_packet_time < end)
+    def test(columns: Mapping[str, pa.Array]) -> pa.Array:
+        begins = pc.coalesce(columns[first], columns[other])
+        ends = pc.coalesce(columns[last], begins)
+        passing = pa.repeat(True, len(begins))
+        if start is not None:
+            passing = pc.and_(passing, pc.greater_equal(ends, start))
+        if end is not None:
+            passing = pc.and_(passing, pc.less(begins, end))
+        return pc.or_(pc.is_null(begins), pc.fill_null(passing, True))
 
     return test
 
@@ -133,9 +141,6 @@ def is_bare(table: str, made: Sequence[str]) -> bool:
 
 
 # -- filters of finished columns
-
-Keep = Callable[[Mapping[str, pa.Array]], pa.Array]
-"""Tells which rows are wanted, by their columns."""
 
 UNFINISHED: Final = frozenset({"connection", "topic"})
 """Fields of a filter whose values are known when all connections have been decoded."""
@@ -158,6 +163,11 @@ def keep(table: str, options: Options) -> Keep | None:
         tests.append(partial(topic_filter, topics=options.topics))
     if options.where is not None:
         tests.append(partial(mask, table=table, where=parse(options.where)))
+    return _all_of(tests)
+
+
+def _all_of(tests: Sequence[Keep]) -> Keep | None:
+    """Return the filter of rows that pass all of some; None if there are none."""
     if not tests:
         return None
     return lambda columns: reduce(pc.and_, [test(columns) for test in tests])
@@ -180,53 +190,55 @@ def _has_topic(value: Any, topics: frozenset[str]) -> bool:
 # -- redaction
 
 
-def hidden_columns(table: str, options: Options) -> dict[str, Callable[[Any], Any]]:
-    """Return the columns whose values are replaced, each with the function that does it."""
-    hide: dict[str, Callable[[Any], Any]] = {}
+def hidden_columns(table: str, options: Options) -> dict[str, Callable[[Any], Any] | None]:
+    """Return the columns whose values are replaced, each with what does it; None: all are null."""
+    hide: dict[str, Callable[[Any], Any] | None] = {}
     if table == "messages":
         if not options.include_bodies:
-            hide = {"body": _null, "raw": _null}
+            hide = dict.fromkeys(("body", "raw"))
         elif options.redact:
-            hide = REDACTED[table]
-    elif table == "records":
+            hide = {**REDACTED[table]}
+    elif table == RECORDS:
         if not options.include_records:
-            hide = {"key": _null, "value": _null, "headers": _null}
+            hide = dict.fromkeys(("key", "value", "headers"))
         elif options.redact:
-            hide = REDACTED[table]
+            hide = {**REDACTED[table]}
     return hide
-
-
-def _null(_: Any) -> None:
-    return None
 
 
 # -- record batches
 
 
-def to_batches(
-    table: str,
-    columns: Sequence[str],
-    rows: Iterable[Row],
-    options: Options,
-    before: Callable[[], None],
-) -> Iterator[pa.RecordBatch]:
-    """Make record batches of the given columns from the rows that pass the filters."""
-    known: Columns = TABLES[table].columns
-    names = [column.name for column in known]
-    at = [names.index(name) for name in columns]
-    test = row_filter(table, options)
-    if test is not None:
-        rows = filter(test, rows)
-    hide = hidden_columns(table, options)
-    changes = [hide.get(name) for name in columns]
-    if any(changes):
-        rows = (
-            tuple(c(v) if c else v for c, v in zip(changes, row, strict=True))
-            for row in map(_picker(at), rows)
-        )
-    elif len(at) < len(names):
-        rows = map(_picker(at), rows)
-    return batches(tuple(known[i] for i in at), rows, rows_of_batch(table), before)
+class Shaper:
+    """Takes what is wanted of complete batches of a table: some rows, some columns, redacted.
+
+    columns: those that are made.
+    """
+
+    def __init__(self, table: str, columns: Sequence[str], options: Options) -> None:
+        self._columns = list(columns)
+        self._keep = row_filter(table, options)
+        self._early = early_filter(table, options)
+        self._hide = hidden_columns(table, options)
+
+    def shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what is wanted of a batch with all columns."""
+        batch = _filtered(batch, self._keep).select(self._columns)
+        for name in self._hide.keys() & set(self._columns):
+            hide, at = self._hide[name], batch.schema.get_field_index(name)
+            field = batch.schema.field(at)
+            values = [hide(value) for value in batch.column(at).to_pylist()] if hide else None
+            hidden = (
+                pa.nulls(len(batch), field.type) if values is None else pa.array(values, field.type)
+            )
+            batch = batch.set_column(at, field, hidden)
+        return _filtered(batch, self._early)
+
+
+def _filtered(batch: pa.RecordBatch, keep: Keep | None) -> pa.RecordBatch:
+    if keep is None:
+        return batch
+    return batch.filter(keep(dict(zip(batch.schema.names, batch.columns, strict=True))))
 
 
 def rows_of_batch(table: str) -> int:
@@ -237,9 +249,3 @@ def rows_of_batch(table: str) -> int:
 def is_plain(table: str, options: Options) -> bool:
     """Whether all rows are wanted, unchanged."""
     return row_filter(table, options) is None and not hidden_columns(table, options)
-
-
-def _picker(at: list[int]) -> Callable[[Row], Row]:
-    if len(at) == 1:
-        return lambda row: (row[at[0]],)
-    return itemgetter(*at)

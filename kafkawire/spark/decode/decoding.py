@@ -69,7 +69,8 @@ class BucketTraffic:
     """The connections of a bucket, as the tables read a capture. It can be iterated once.
 
     segments: in packet order; SegmentRows are of one file. file_problems is complete when they are
-    exhausted. names, sets: of all files.
+    exhausted. names, sets: of all files. one_by_one: whether batches are of one item, so that it
+    is known which of them stated the name of a topic.
     """
 
     repeatable = False
@@ -81,6 +82,8 @@ class BucketTraffic:
         names: Sequence[str],
         sets: Sequence[int],
         options: Options,
+        *,
+        one_by_one: bool = False,
     ) -> None:
         self.facts = file_problems.facts
         self._segments = segments
@@ -88,6 +91,7 @@ class BucketTraffic:
         self._name = recent(names)
         self._sets = np.array(sets, np.int64)
         self._options = options
+        self._one_by_one = one_by_one
         self._engine = new_engine(options, self.facts.endings.end)
         self._base = 0
 
@@ -137,8 +141,13 @@ class BucketTraffic:
         for batch in self._engine.handle(segments):
             yield from self._drain_ended()
             facts.items(batch)
-            facts.at = self._base + batch[0].known_at
-            yield [*batch]
+            if self._one_by_one:
+                for item in batch:
+                    self.reach(item)
+                    yield [item]
+            else:
+                facts.at = self._base + batch[0].known_at
+                yield [*batch]
         yield from self._drain_ended()
 
     def _drain_ended(self) -> Iterator[list[LocatedItem | Ended]]:
@@ -159,23 +168,20 @@ class BucketContext(Context):
         self._bucket = traffic
         self._bare = bare
 
+    def reach(self, located_item: LocatedItem) -> None:
+        """Note that the topic names of this item are learned next."""
+        self._bucket.reach(located_item)
+
     def decode(self, located_item: LocatedItem) -> Located:
         """Decode a frame, and record the topic names in it."""
-        self._bucket.reach(located_item)
-        return super().decode(located_item)
-
-    def located(self) -> Iterator[Located | Ended]:
-        """Read the bucket and record names."""
-        found = super().located()
-        return without_bodies(found) if self._bare else found
+        self.reach(located_item)
+        found = super().decode(located_item)
+        return without_body(found) if self._bare else found
 
 
-def without_bodies(items: Iterable[Located | Ended]) -> Iterator[Located | Ended]:
-    """Remove decoded messages from rows."""
-    for item in items:
-        if isinstance(item, Located):
-            item = item._replace(row=item.row._replace(message=None))
-        yield item
+def without_body(item: Located) -> Located:
+    """Remove the decoded message from a row."""
+    return item._replace(row=item.row._replace(message=None))
 
 
 # -- rows of packets, in order

@@ -21,9 +21,10 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from ...capture.tables import TABLES
+from ...capture.tables.arrow.schemas import batches
 from ..options import Options
 from ..plan.facts import Facts
-from .columns import to_batches
+from .columns import Shaper
 from .scratch import Scratch
 
 OUT: Final = pa.schema(
@@ -66,6 +67,7 @@ class Output:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._shapers: dict[str, Shaper] = {}
         self._rows: dict[str, list[Values]] = {}
         self._ready: list[pa.RecordBatch] = []
 
@@ -77,6 +79,12 @@ class Output:
             if len(buffered) >= BUFFERED:
                 self._flush(table)
                 buffered = self._rows[table]
+
+    def batch(self, table: str, batch: pa.RecordBatch) -> None:
+        """Add a batch of a table that is made column by column."""
+        shaped = self._shaper(table).shaped(batch)
+        if len(shaped):
+            self.other("rows", table, 0, len(shaped), serialise(shaped))
 
     def other(self, kind: str, name: str, at: int, n: int, body: bytes) -> None:
         """Add an output row of another kind."""
@@ -95,9 +103,19 @@ class Output:
 
     def _flush(self, table: str) -> None:
         rows, self._rows[table] = self._rows[table], []
-        made = [column.name for column in TABLES[table].columns]
-        for batch in to_batches(table, made, rows, self._options, lambda: None):
-            self.other("rows", table, 0, len(batch), serialise(batch))
+        for batch in batches(TABLES[table].columns, rows, BUFFERED, _no_names):
+            self.batch(table, batch)
+
+    def _shaper(self, table: str) -> Shaper:
+        shaper = self._shapers.get(table)
+        if shaper is None:
+            names = TABLES[table].schema.names
+            shaper = self._shapers[table] = Shaper(table, names, self._options)
+        return shaper
+
+
+def _no_names() -> None:
+    """Leave topics unresolved: their names are known when all connections were decoded."""
 
 
 def out_row(kind: str, name: str, at: int, n: int, body: bytes) -> pa.RecordBatch:

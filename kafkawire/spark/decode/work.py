@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
 from ...capture.tables import TABLES
-from ...capture.tables.context import Context
+from ...capture.tables.arrow.schemas import batches as batches_of
 from ...capture.tables.multiple import Rows, read_together
 from ...capture.tables.passes import COLUMNAR, EXCHANGES, RECORDS
 from ..errors import ascii_safe
@@ -34,15 +34,13 @@ from ..plan.planning import Plan
 from ..shuffle.packets import Partitioner
 from ..shuffle.tasks import tune
 from .chunk_rows import ChunkContext
-from .chunks import CHUNKED, chunk_context, columns, cut
+from .chunks import CHUNKED, chunk_batches, cut
 from .columns import (
     MANY_ROWS,
     ROWS,
-    early_filter,
+    Shaper,
     is_bare,
-    is_plain,
     rows_of_batch,
-    to_batches,
 )
 from .decoding import BucketContext, BucketTraffic, ProblemCollector, in_order, sorted_rows
 from .groups import GroupItem, collected_items, event_rows, item_rows
@@ -97,40 +95,24 @@ class Work:
 
         write: takes batches that need not become output rows.
         """
-        filters = {table: early_filter(table, self.options) for table in self.made}
-
-        def shaped(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-            if table == ITEM:
-                return batch
-            batch = batch.select(self.made[table])
-            wanted = filters[table]
-            if wanted is None:
-                return batch
-            return batch.filter(wanted(dict(zip(batch.schema.names, batch.columns, strict=True))))
-
-        found = ((table, shaped(table, batch)) for table, batch in batches)
+        shapers = {name: Shaper(name, made, self.options) for name, made in self.made.items()}
+        found = (
+            (table, batch if table == ITEM else shapers[table].shaped(batch))
+            for table, batch in batches
+        )
         if self.scratch is None:
             return batch_rows(found)
         return spill_batches(self.scratch, found, write)
 
     @property
-    def at_once(self) -> bool:
-        """Whether rows are made of many messages at a time."""
-        plain = all(is_plain(table, self.options) for table in self.made)
-        return (
-            plain and not self.exact and (len(self.made) > 1 or bool(COLUMNAR & self.made.keys()))
-        )
-
-    @property
     def columnar(self) -> bool:
         """Whether all rows are made column by column, so that not every message is decoded."""
-        return self.at_once and self.made.keys() <= COLUMNAR
+        return not self.exact and self.made.keys() <= COLUMNAR
 
     @property
     def is_cut(self) -> bool:
         """Whether very large connections are cut into chunks."""
-        chunked = self.made.keys() <= CHUNKED
-        return chunked and not (self.columnar and self.made.keys() == {EXCHANGES})
+        return self.made.keys() <= CHUNKED and self.made.keys() != {EXCHANGES}
 
     @property
     def is_bare(self) -> bool:
@@ -157,9 +139,7 @@ class Work:
                 shuffled_rows: list[pa.RecordBatch] = []
                 file_problems = ProblemCollector(Facts())
                 segments = region.segments(partitioner, shuffled_rows.append)
-                traffic = BucketTraffic(
-                    segments, file_problems, self.plan.names, sets, self.options
-                )
+                traffic = self._traffic(segments, file_problems)
                 context = BucketContext(traffic, sets, bare=self.is_bare)
                 for made in self._rows_of(context, traffic, write):
                     yield from map(packets_row, drain(shuffled_rows))
@@ -218,13 +198,8 @@ class Work:
 
     def _chunk_batches(self, data: bytes) -> TableBatches:
         """Make the rows of a chunk."""
-        files = self.plan.names, self.plan.sets
-        columnar = COLUMNAR.intersection(self.made if self.at_once else ())
-        if columnar:
-            yield from columns(data, *files, columnar, ROWS)
-        for table in self.made.keys() - columnar:
-            context = chunk_context(data, *files, bare=self.is_bare)
-            yield from self._table_batches(table, context.rows(table), context)
+        context = ChunkContext(self.plan.names, self.plan.sets, Facts(), bare=self.is_bare)
+        return chunk_batches(data, context, self.made)
 
     def decode_groups(self) -> Step:
         """Return the step from group items, sorted by group, to rows."""
@@ -238,8 +213,9 @@ class Work:
     def decode_items(self, items: Iterable[GroupItem]) -> Batches:
         """Make rows of group items, sorted by group and in order."""
         context = ChunkContext(self.plan.names, self.plan.sets, Facts())
-        rows = event_rows(items, context)
-        return self.shape(self._table_batches(GROUP_EVENTS_TABLE, rows, context))
+        columns = TABLES[GROUP_EVENTS_TABLE].columns
+        made = batches_of(columns, event_rows(items, context), ROWS, context.name_topics)
+        return self.shape((GROUP_EVENTS_TABLE, batch) for batch in made)
 
     def _decoded(
         self,
@@ -250,11 +226,11 @@ class Work:
         chunks: bool,
     ) -> Batches:
         """Decode the connections of one task; chunks: only cut them, for other tasks."""
-        plan, options, facts = self.plan, self.options, file_problems.facts
-        traffic = BucketTraffic(segments, file_problems, plan.names, plan.sets, options)
-        context = BucketContext(traffic, plan.sets, bare=self.is_bare)
+        facts = file_problems.facts
+        traffic = self._traffic(segments, file_problems)
+        context = BucketContext(traffic, self.plan.sets, bare=self.is_bare)
         if chunks and self.is_cut:
-            for number, chunk in enumerate(cut(context, traffic, options.chunk_bytes)):
+            for number, chunk in enumerate(cut(context, self.made, self.options.chunk_bytes)):
                 facts.sums["chunks"] += 1
                 name, body = spill(self.scratch, chunk)
                 yield out_row("chunk", name, 0, number, body)
@@ -262,6 +238,14 @@ class Work:
             yield from self._rows_of(context, traffic, write)
         yield out_row("facts", "", 0, 0, facts.pack())
         pa.default_memory_pool().release_unused()
+
+    def _traffic(
+        self, segments: Iterable[Segments | SegmentRows], file_problems: ProblemCollector
+    ) -> BucketTraffic:
+        plan, options = self.plan, self.options
+        return BucketTraffic(
+            segments, file_problems, plan.names, plan.sets, options, one_by_one=self.exact
+        )
 
     def _rows_of(
         self, context: BucketContext, traffic: BucketTraffic, write: WriteKnown | None = None
@@ -274,9 +258,6 @@ class Work:
         return self.shape(self._batches(context, traffic), write_known)
 
     def _batches(self, context: BucketContext, traffic: BucketTraffic) -> TableBatches:
-        if not self.at_once and GROUP_EVENTS_TABLE not in self.made:
-            (table,) = self.made
-            return self._table_batches(table, TABLES[table].rows(context), context)
         names = [table for table in self.made if table in COLUMNAR]
         more = [
             collected_items(context, traffic.facts, self.plan.sets)
@@ -286,8 +267,3 @@ class Work:
             if table not in COLUMNAR
         ]
         return read_together(context, names, ROWS if names == [RECORDS] else MANY_ROWS, more)
-
-    def _table_batches(self, table: str, rows: Iterable[Any], context: Context) -> TableBatches:
-        made = self.made[table]
-        found = to_batches(table, made, rows, self.options, context.name_topics)
-        return ((table, batch) for batch in found)

@@ -18,17 +18,17 @@ from typing import Any, Final, NamedTuple
 from ...capture.exchanges.endings import as_ended
 from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
 from ...capture.exchanges.fetch_sessions import FetchSessions
-from ...capture.frames.decoding import located
+from ...capture.frames.decoding import LocatedItem, located
 from ...capture.packets.segments import Segments
 from ...capture.rows import Located, Row
 from ...capture.snapshot import InvalidState, StateVersionError, dump, load
+from ...capture.tables.connections import Connections
 from ...capture.tables.group_events import APIS, CAUSES
+from ...capture.tables.passes import COLUMNAR, Columnar
+from ...capture.tables.tasks.making import MESSAGE_ROWS
 from ...capture.tcp.connection import Connection
-from ..decode.chunk_rows import (
-    ChunkContext,
-    ConnectionHistory,
-    restore_sessions,
-)
+from ..decode.chunk_rows import ChunkContext, ConnectionHistory, Values
+from ..decode.columns import ROWS
 from ..decode.decoding import new_engine
 from ..decode.outputs import Output
 from ..errors import DamagedCheckpoint
@@ -86,13 +86,13 @@ class PairDecoder:
         self._histories: dict[int, ConnectionHistory] = {}
         self._pairs = Exchanges()
         self._sessions = FetchSessions(context.names)
+        self._columnar = Columnar(context, COLUMNAR.intersection(settings.tables), ROWS)
+        self._made_by_row = [name for name in settings.tables if name in MESSAGE_ROWS]
         self._engine = new_engine(settings.options, self.end)
         self._seen: set[int] = set()
         self._ended: list[Ended] = []
         self._closed: set[int] = set()
         self._items: list[Located | Ended] = []
-        self._exchanges: list[Exchange] = []
-        self._reminders: list[Exchange] = []
         self._bytes = self._n = self._base = self._known_at = 0
 
     def restore(self, known: list[int], state: bytes) -> None:
@@ -104,8 +104,15 @@ class PairDecoder:
         self._engine.restore(engine_state)
         self._known = set(known)
         self._pairs.restore(requests)
-        self._restore_exchanges()
-        restore_sessions(self._reminders, self._sessions)
+        for history in self._histories.values():
+            for exchange in history.sessions.values():
+                self._sessions.expand(exchange)
+                self._columnar.handle(messages_of(exchange))
+        for request, age in requests:
+            self._facts.at = request.row.packet
+            self._columnar.restore_request(LocatedItem(*request), age)
+        for _ in self._columnar.batches(last=True):
+            pass  # the rows of these exchanges were in earlier batches
 
     def feed(self, segments: Segments) -> None:
         """Decode packets."""
@@ -156,6 +163,7 @@ class PairDecoder:
                 self._known_at = item.known_at
                 self._facts.row(found.row)
                 self._context.learn(found.row)
+                self._columnar.add(item, found.row)
                 self._item(found)
         self._drain()
 
@@ -164,6 +172,7 @@ class PairDecoder:
             ended = self._ended.pop(0)
             self._closed.add(ended.connection)
             self._seen.add(ended.connection)
+            self._columnar.end(ended)
             self._item(ended)
 
     def _item(self, item: Located | Ended) -> None:
@@ -182,7 +191,6 @@ class PairDecoder:
             self.flush()
 
     def _exchange(self, exchange: Exchange) -> None:
-        self._exchanges.append(exchange)
         history = self._histories.setdefault(exchange.connection, ConnectionHistory())
         history.note(exchange, self._sessions.expand(exchange))
         api_key = exchange.main_row.api_key
@@ -205,24 +213,17 @@ class PairDecoder:
         """Make rows of the collected items."""
         if not self._items:
             return
-        context = self._context
-        context.items, context.paired = self._items, self._exchanges
-        context.session_exchanges = self._reminders
-        for table in self._settings.tables:
-            if table == CONNECTIONS:
-                self._connection_rows()
-            elif table != GROUPS:
-                self._out.rows(table, context.rows(table))
+        for table, batch in self._columnar.batches(last=True):
+            self._out.batch(table, batch)
+        for table in self._made_by_row:
+            for item in self._items:
+                self._out.rows(table, MESSAGE_ROWS[table](item, self._context))
+        if CONNECTIONS in self._settings.tables:
+            self._connection_rows()
         for item in self._items:
             if isinstance(item, Ended):
                 self._histories.pop(item.connection, None)
-        self._items, self._exchanges, self._bytes = [], [], 0
-        self._restore_exchanges()
-
-    def _restore_exchanges(self) -> None:
-        self._reminders = [
-            each for history in self._histories.values() for each in history.sessions.values()
-        ]
+        self._items, self._bytes = [], 0
 
     def _connection_rows(self) -> None:
         """Make rows of connections that ended; keep those of others in their history."""
@@ -236,12 +237,22 @@ class PairDecoder:
             and item.broker is not None
             and item.connection not in ended
         }
-        self._context.items = [*self._items, *still_open.values()]
-        for row in self._context.rows(CONNECTIONS):
-            history = self._histories.setdefault(row[0], ConnectionHistory())
-            history.row = merged(history.row, row)
-            if row[0] in ended:
-                self._out.rows(CONNECTIONS, [history.row])
+        connections = Connections(self._context)
+        for item in [*self._items, *still_open.values()]:
+            for row in connections.handle(item):
+                self._add_connection(row, has_ended=row[0] in ended)
+
+    def _add_connection(self, row: Values, *, has_ended: bool) -> None:
+        history = self._histories.setdefault(row[0], ConnectionHistory())
+        history.row = merged(history.row, row)
+        if has_ended:
+            self._out.rows(CONNECTIONS, [history.row])
+
+
+def messages_of(exchange: Exchange) -> list[LocatedItem | Ended]:
+    """Return the messages of an exchange."""
+    connection, client, broker, *rows = exchange
+    return [LocatedItem(connection, client, broker, row) for row in rows if row is not None]
 
 
 @contextmanager

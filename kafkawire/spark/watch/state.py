@@ -18,6 +18,7 @@ import pyarrow as pa
 from ...capture.files.blocks import NO_TIME
 from ...capture.frames.decoding import located
 from ...capture.snapshot import dump, load
+from ...capture.tables.tasks.making import MESSAGE_ROWS
 from ..decode.chunk_rows import ChunkContext, Places
 from ..decode.decoding import ProblemCollector, in_order, sorted_rows
 from ..decode.outputs import Output, serialise
@@ -27,7 +28,6 @@ from ..shuffle.packets import Kind, by_connection
 from ..shuffle.tasks import tune
 from .connections import (
     CONNECTIONS,
-    GROUPS,
     BatchSettings,
     PairDecoder,
     readable_checkpoint,
@@ -146,13 +146,12 @@ class BatchDecoder:
 
     def _file_problems(self, file_problems: ProblemCollector) -> None:
         """Make rows of the problems of files."""
-        context, settings = self._context, self.settings
-        items = file_problems.items(settings.options, self._places.place)
-        context.items = [located(one) for one in items]
-        context.paired, context.session_exchanges = [], []
-        for table in settings.tables:
-            if table not in (GROUPS, CONNECTIONS):
-                self.out.rows(table, context.rows(table))
+        settings = self.settings
+        made_by_row = [table for table in settings.tables if table in MESSAGE_ROWS]
+        for item in file_problems.items(settings.options, self._places.place):
+            row = located(item)
+            for table in made_by_row:
+                self.out.rows(table, MESSAGE_ROWS[table](row, self._context))
 
     def _write_state(self) -> None:
         for at in range(0, len(self._states), STATE_ROWS):

@@ -14,7 +14,7 @@ Rows and steps are those of `reading`; only the transport between two steps diff
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -146,12 +146,9 @@ def decode(
         facts = sum_up(output.facts)
     if exact:
         # Messages state different names for one id: decode message by message to find the first.
-        found: dict[str, SpilledTable] = {}
-        for table in made:
-            work = Work(plan, {table: made[table]}, options, scratch, exact=True)
-            output = decode_packets(spark, work, partitioner, groups)
-            found |= finish(spark, work, output, sum_up(output.facts), groups, schemas)
-        return found
+        work = replace(work, exact=True)
+        output = decode_packets(spark, work, partitioner, groups)
+        facts = sum_up(output.facts)
     return finish(spark, work, output, facts, groups, schemas)
 
 

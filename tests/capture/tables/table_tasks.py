@@ -39,7 +39,7 @@ class Process:
 
     def __init__(self, files: Sequence[Path], tables: Sequence[str]) -> None:
         made = [name for name in tables if name != GROUP_EVENTS]
-        self._maker = Maker(Context(Traffic(files)), made, BATCH_ROWS)
+        self._maker = Maker(Context(Traffic(files)), made, BATCH_ROWS, defer_records=True)
         self._recipient = Recipient()
 
     def make(self, task: Task, learned: list[tuple[bytes, str]], merger: Merger) -> Batches:

@@ -24,11 +24,12 @@ from kafkawire.capture.tables.extraction.record_batches import (
     RecordsField,
     batches_in,
 )
-from kafkawire.capture.tables.records import hidden_content
 from kafkawire.records import column_reading
 from kafkawire.records.checksum import crc32c
 from tests.capture.wire import pcap
 from tests.capture.written import Scenario
+
+from .decoded_rows.records import hidden_content
 
 if sys.version_info >= (3, 14):
     from compression import zstd

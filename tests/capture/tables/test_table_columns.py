@@ -30,6 +30,8 @@ from tests.capture import truth
 from tests.conftest import missing
 from tests.recordings import ANY_CAPTURE, variants
 
+from . import decoded_rows
+
 FILES = [truth.capture_of(path) for path in truth.captures()]
 VARIANTS = variants(ANY_CAPTURE)
 SETS = [[path] for path in [*FILES, *VARIANTS]] + [FILES[:5], FILES[5:]]
@@ -44,7 +46,8 @@ def by_rows(files: Sequence[Path], name: str) -> pa.Table:
     """A table built of decoded messages, row by row."""
     table = tables.TABLES[name]
     context = Context(Traffic(list(files)))
-    found = list(batches(table.columns, table.rows(context), 512, context.name_topics))
+    rows = decoded_rows.ROWS[name](context)
+    found = list(batches(table.columns, rows, 512, context.name_topics))
     return pa.Table.from_batches(found, schema=table.schema)
 
 

@@ -1,7 +1,6 @@
 """Builds the `exchanges` table column by column from extracted messages, most of them undecoded.
 
-Rows equal those that `exchanges.rows` builds of decoded messages (a test compares them for
-every capture).
+Rows equal those that a test makes of decoded messages of every capture.
 
     ExtractedExchange --> columns --> record batches
 """

@@ -1,6 +1,6 @@
 """Collects the columns that identify an exchange, one value per exchange.
 
-Values equal those that `exchanges.exchange_columns` builds of decoded messages.
+Values equal those that a test makes of decoded messages of every capture.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Builds the `partitions` table column by column from extracted messages, most of them undecoded.
 
-Rows equal those that `partitions.rows` builds of decoded messages (a test compares them for
-every capture).
+Rows equal those that a test makes of decoded messages of every capture.
 
     ExtractedExchange --blocks, fetch session--> Rows;  ExchangeHeads, repeated for their rows
 """

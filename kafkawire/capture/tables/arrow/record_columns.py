@@ -2,7 +2,7 @@
 
 The records of many fields are decoded into one set of columns.
 
-Rows equal those that `records.rows` builds of decoded records.
+Rows equal those that a test makes of decoded records of every capture.
 
     Fields --runs--> offsets, timestamps, views of keys and values
        `--`--> values of a field or a batch, repeated for its records

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from operator import attrgetter
-from typing import Any, Final, NamedTuple, final
+from collections.abc import Iterator
+from typing import Any, Final, final
 
 from mypy_extensions import mypyc_attr
 
 from ....primitives import Message, Structure
-from ....protocol.fields import fields_at
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
-from .partition_paths import REQUEST_FIELDS, REQUESTS, RESPONSE_FIELDS, RESPONSES, PartitionPath
+from .partition_paths import REQUESTS, RESPONSES, PartitionPath
 
 
 @final
@@ -100,25 +98,3 @@ def _topics(
             yield one, group_id
         else:
             yield from _topics(one, attributes[1:], group_id)
-
-
-def requested_partitions(row: Row | None, names: TopicNames) -> list[tuple[Topic, int]]:
-    """List the (topic, partition) pairs of a request."""
-    return [(one.topic, one.partition) for one in partition_references(row, names)]
-
-
-class PartitionColumns(NamedTuple):
-    """How the fields of a partition struct fill columns: `get` returns the values of `columns`."""
-
-    columns: tuple[str, ...]
-    get: Callable[[Any], tuple[Any, ...]]
-
-
-def partition_columns(cls: type[Structure], version: int, is_request: bool) -> PartitionColumns:
-    """Find the fields of a partition struct that are columns; only those of the version."""
-    table = REQUEST_FIELDS if is_request else RESPONSE_FIELDS
-    here = [field.attribute for field in fields_at(cls, version) if field.attribute in table]
-    columns = tuple([table[attribute] for attribute in here])
-    if len(here) > 1:
-        return PartitionColumns(columns, attrgetter(*here))
-    return PartitionColumns(columns, lambda struct: tuple([getattr(struct, at) for at in here]))

@@ -10,7 +10,7 @@ The rows of all tasks, in their order, are those of one process that reads the c
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -66,13 +66,20 @@ class Made(NamedTuple):
 
 
 class Maker:
-    """Makes tables of the tasks of a capture. size: rows of a batch at most."""
+    """Makes tables of the tasks of a capture.
 
-    def __init__(self, context: Context, tables: Sequence[str], size: int) -> None:
+    size: rows of a batch at most. defer_records: leave batches of `records` beyond RECORDS_BYTES to
+    others.
+    """
+
+    def __init__(
+        self, context: Context, tables: Sequence[str], size: int, *, defer_records: bool = False
+    ) -> None:
         self._context = context
         self._size = size
         self._tables = frozenset(tables)
-        self._columnar = Columnar(context, self._tables & COLUMNAR, size, self._take_records)
+        take_records = self._take_records if defer_records else None
+        self._columnar = Columnar(context, self._tables & COLUMNAR, size, take_records)
         self._fields: list[Fields] = []
         self._of_messages = {name: MESSAGE_ROWS[name] for name in tables if name in MESSAGE_ROWS}
         self._sessions: dict[SessionId, State[Block] | None] = {}
@@ -84,27 +91,42 @@ class Maker:
             self._context.names.add(name, id)
 
     def make(self, task: Task) -> Made:
-        """Make the rows of a task."""
-        columnar = self._columnar
-        columnar.restart()
+        """Make the rows of a task, and count those of connections."""
         work = _Work(task)
-        found: list[tuple[str, pa.RecordBatch | Fields]] = []
+        made: list[tuple[str, pa.RecordBatch | Fields]] = [*self._batches(work)]
+        return Made(made + self._records(), work.connections)
+
+    def batches(self, task: Task) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Make the rows of a task, but those of connections, batch by batch."""
+        yield from self._batches(_Work(task))
+
+    def _batches(self, work: _Work) -> Iterator[tuple[str, pa.RecordBatch]]:
+        task, columnar = work.task, self._columnar
+        columnar.restart()
         exchanges = _Exchanges(task)
         for at in range(len(task.items)):
             self._message(work, at)
             while exchanges.is_next_complete(at):
                 self._exchange(work, exchanges)
             if at % CHECKED_MESSAGES == 0:
-                found += columnar.batches()
+                yield from columnar.batches()
+                yield from self._rows(work)
         work.end_connections(len(task.items))
         for id, _ in task.left:
             store(self._sessions, id, columnar.session(id[0], id[1]))
-        found += columnar.batches(last=True)
-        found += self._records()
+        yield from columnar.batches(last=True)
+        yield from self._rows(work, last=True)
+
+    def _rows(self, work: _Work, *, last: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Return full batches of tables of messages; with `last`, also incomplete ones."""
         for name, rows in work.rows.items():
-            made = batches(COLUMNS[name], rows, self._size, self._context.name_topics)
-            found += [(name, batch) for batch in made]
-        return Made(found, work.connections)
+            count = len(rows) if last else len(rows) - len(rows) % self._size
+            if count:
+                for batch in batches(
+                    COLUMNS[name], rows[:count], self._size, self._context.name_topics
+                ):
+                    yield name, batch
+                del rows[:count]
 
     def _take_records(self, fields: Fields) -> None:
         self._fields.append(fields)

@@ -95,8 +95,12 @@ class Splitter:
     def tasks(self) -> Iterator[Task | None]:
         """Read the capture; yield tasks, and None wherever the caller may do something else."""
         for batch in self._context.traffic.batches():
-            self._handle(batch)
-            yield self._task() if self._is_full() else None
+            at = 0
+            while at < len(batch):
+                at = self._handle(batch, at)
+                if self._is_full():
+                    yield self._task()
+            yield None
         if self._pairing is not None:
             self._add_pairs(self._pairing.finish())
         if self._items or self._ended:
@@ -119,9 +123,15 @@ class Splitter:
         self._begin()
         return task
 
-    def _handle(self, batch: list[LocatedItem | Ended]) -> None:
+    def _handle(self, batch: list[LocatedItem | Ended], at: int) -> int:
+        """Handle the items of a batch from an index on; return that of the next one.
+
+        It ends with the batch, or when the task is full.
+        """
         pairing, groups = self._pairing, self._groups
-        for entry in batch:
+        while at < len(batch) and not self._is_full():
+            entry = batch[at]
+            at += 1
             if isinstance(entry, Ended):
                 if self._has_endings:
                     self._ended.append((len(self._items), entry))
@@ -140,6 +150,7 @@ class Splitter:
                 found = pairing.handle(entry, task, index)
                 if found:
                     self._add_pairs(found)
+        return at
 
     def _learn(self, entry: LocatedItem) -> None:
         """Learn the topic names in a message, if it may have any."""
@@ -148,8 +159,10 @@ class Splitter:
             request = item.request
             if request is None or not self._extractor.format_of(request, item.is_request).names:
                 return
+            self._context.reach(entry)
             self._extractor.extract(item)
         else:
+            self._context.reach(entry)
             self._context.learn(item)
         for id in names.named[len(self.learned) :]:
             self.learned.append((id, names.topic(None, id).name or ""))
