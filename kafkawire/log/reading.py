@@ -15,7 +15,7 @@ from ..primitives import Limits
 from ..protocol.log_records import LogRecord, decode_control_record, decode_log_record
 from ..protocol.log_types import InternalLog
 from ..records import DEFAULT_RECORD_LIMITS, Batch, ControlType, Headers, Record, RecordLimits
-from ..records.compression.codecs import COMPRESSION_BITS, Compression
+from ..records.compression.codecs import CODEC_NAMES, COMPRESSION_BITS
 from .files import RECORD_BATCH_KINDS, FileKind, LogFile
 from .findings import Finding, Rule
 from .indexes import (
@@ -42,7 +42,6 @@ from .texts import (
 TYPED_LIMITS: Final = Limits(max_elements=1_000_000)
 """Limits of a decoded record of an internal log: Kafka's own are far smaller."""
 
-CODEC_NAMES: Final = {codec.value: codec.name.lower() for codec in Compression}
 CONTROL_NAMES: Final = {type.value: type.name for type in ControlType}
 
 
@@ -264,7 +263,7 @@ def record_row(stored: StoredBatch, record: Record, log: InternalLog | None) -> 
 def _compression(batch: Batch) -> str:
     """Return the name of the codec; a batch without records may have an unknown one."""
     code = batch.attributes & COMPRESSION_BITS
-    return CODEC_NAMES.get(code, f"codec {code}")
+    return CODEC_NAMES[code] if code < len(CODEC_NAMES) else f"codec {code}"
 
 
 def _control(decoded: LogRecord | None) -> str:

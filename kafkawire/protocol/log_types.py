@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from ..messages import REGISTRY
 from ..records.control import MESSAGES as KRAFT_CONTROL
 
 
@@ -30,76 +31,40 @@ TOPICS: Final = {
 }
 """Topic -> the log type of its records."""
 
-COORDINATED: Final[dict[InternalLog, dict[int, str]]] = {
-    InternalLog.OFFSETS: {
-        0: "LegacyOffsetCommit",
-        1: "OffsetCommit",
-        2: "GroupMetadata",
-        3: "ConsumerGroupMetadata",
-        4: "ConsumerGroupPartitionMetadata",
-        5: "ConsumerGroupMemberMetadata",
-        6: "ConsumerGroupTargetAssignmentMetadata",
-        7: "ConsumerGroupTargetAssignmentMember",
-        8: "ConsumerGroupCurrentMemberAssignment",
-        9: "ShareGroupPartitionMetadata",
-        10: "ShareGroupMemberMetadata",
-        11: "ShareGroupMetadata",
-        12: "ShareGroupTargetAssignmentMetadata",
-        13: "ShareGroupTargetAssignmentMember",
-        14: "ShareGroupCurrentMemberAssignment",
-        15: "ShareGroupStatePartitionMetadata",
-        16: "ConsumerGroupRegularExpression",
-        17: "StreamsGroupMetadata",
-        19: "StreamsGroupMemberMetadata",
-        20: "StreamsGroupTargetAssignmentMetadata",
-        21: "StreamsGroupTargetAssignmentMember",
-        22: "StreamsGroupCurrentMemberAssignment",
-        23: "StreamsGroupTopology",
-    },
-    InternalLog.TRANSACTIONS: {0: "TransactionLog"},
-    InternalLog.SHARE: {0: "ShareSnapshot", 1: "ShareUpdate"},
+FORMER: Final = {"ClientQuotaRecord": "QuotaRecord"}
+"""Former meanings of a type and version: Kafka 2.7 wrote another record under the same."""
+
+OTHER_LOGS: Final = {
+    "TransactionLog": InternalLog.TRANSACTIONS,
+    "ShareSnapshot": InternalLog.SHARE,
+    "ShareUpdate": InternalLog.SHARE,
+    "RemoteLogSegmentMetadataRecord": InternalLog.REMOTE,
+    "RemoteLogSegmentMetadataUpdateRecord": InternalLog.REMOTE,
+    "RemotePartitionDeleteMetadataRecord": InternalLog.REMOTE,
+    "RemoteLogSegmentMetadataSnapshotRecord": InternalLog.REMOTE,
 }
+"""Record -> its log, where that is neither the log of the group coordinator nor of controllers."""
+
+WITHOUT_SCHEMA: Final = {9: "ShareGroupPartitionMetadata"}
+"""Types of the group coordinator that Kafka lists, whose schemas no release has."""
+
+
+def _types(kind: str, log: InternalLog, suffix: str = "") -> dict[InternalLog, dict[int, str]]:
+    """Return the records of a kind of schema by log and by `apiKey`. log: that of most."""
+    types: dict[InternalLog, dict[int, str]] = {}
+    for info in sorted(REGISTRY, key=lambda info: info.api_key or 0):
+        if info.type == kind and info.name not in FORMER.values():
+            name = info.name.removesuffix(suffix)
+            types.setdefault(OTHER_LOGS.get(name, log), {})[info.api_key or 0] = name
+    return types
+
+
+COORDINATED: Final = _types("coordinator-key", InternalLog.OFFSETS, "Key")
 """Coordinator's log -> record type -> the messages' name without its `Key` or `Value`."""
 
-FRAMED: Final[dict[InternalLog, dict[int, str]]] = {
-    InternalLog.METADATA: {
-        0: "RegisterBrokerRecord",
-        1: "UnregisterBrokerRecord",
-        2: "TopicRecord",
-        3: "PartitionRecord",
-        4: "ConfigRecord",
-        5: "PartitionChangeRecord",
-        6: "AccessControlRecord",
-        7: "FenceBrokerRecord",
-        8: "UnfenceBrokerRecord",
-        9: "RemoveTopicRecord",
-        10: "DelegationTokenRecord",
-        11: "UserScramCredentialRecord",
-        12: "FeatureLevelRecord",
-        14: "ClientQuotaRecord",
-        15: "ProducerIdsRecord",
-        16: "RemoveFeatureLevelRecord",
-        17: "BrokerRegistrationChangeRecord",
-        18: "AccessControlEntryRecord",
-        19: "RemoveAccessControlEntryRecord",
-        20: "NoOpRecord",
-        21: "ZkMigrationStateRecord",
-        22: "RemoveUserScramCredentialRecord",
-        23: "BeginTransactionRecord",
-        24: "EndTransactionRecord",
-        25: "AbortTransactionRecord",
-        26: "RemoveDelegationTokenRecord",
-        27: "RegisterControllerRecord",
-        28: "ClearElrRecord",
-        29: "UnregisterControllerRecord",
-    },
-    InternalLog.REMOTE: {
-        0: "RemoteLogSegmentMetadataRecord",
-        1: "RemoteLogSegmentMetadataUpdateRecord",
-        2: "RemotePartitionDeleteMetadataRecord",
-        3: "RemoteLogSegmentMetadataSnapshotRecord",
-    },
-}
+COORDINATED[InternalLog.OFFSETS] |= WITHOUT_SCHEMA
+
+FRAMED: Final = _types("metadata", InternalLog.METADATA)
 """Log of framed records -> record type -> message."""
 
 CONTROL_KEY: Final = "ControlRecordTypeSchema"
@@ -109,9 +74,6 @@ CONTROL_VALUES: Final = {0: END_TXN, 1: END_TXN} | {
 }
 """Control record type -> the message in its value."""
 
-FORMER: Final = {"ClientQuotaRecord": "QuotaRecord"}
-"""Former meanings of a type and version: Kafka 2.7 wrote another record under the same."""
-
 
 def _types_by_name(table: dict[InternalLog, dict[int, str]], suffix: str = "") -> dict[str, int]:
     return {f"{name}{suffix}": number for types in table.values() for number, name in types.items()}
@@ -120,7 +82,8 @@ def _types_by_name(table: dict[InternalLog, dict[int, str]], suffix: str = "") -
 KEY_TYPE: Final = _types_by_name(COORDINATED, "Key")
 """Message in a coordinator's key -> its type."""
 
-FRAME_TYPE: Final = _types_by_name(FRAMED) | {"QuotaRecord": 14}
+FRAME_TYPE: Final = _types_by_name(FRAMED)
+FRAME_TYPE.update({former: FRAME_TYPE[name] for name, former in FORMER.items()})
 """Message in a framed value -> its type."""
 
 VERSIONED: Final = frozenset(_types_by_name(COORDINATED, "Value")) | {CONTROL_KEY, END_TXN}

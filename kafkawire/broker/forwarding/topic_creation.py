@@ -19,6 +19,7 @@ from ...messages.create_topics_response import CreateTopicsResponse
 from ...metadata import MetadataDelta
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ...records.compression.codecs import TOPIC_CODEC_NAMES
 from ..configs import Settings
 from ..metadata_cache import MetadataCache, TopicMetadata
 from ..topics import INTERNAL, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
@@ -36,8 +37,6 @@ TRANSACTIONS_CONFIGS: Final = {
     "compression.type": "uncompressed",
     "unclean.leader.election.enable": "false",
 }
-COMPRESSIONS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
-"""Names of codecs in the order of their numbers."""
 SHARE_STATE_CONFIGS: Final = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
@@ -111,7 +110,7 @@ class TopicCreation:
         codec = settings.number("share.coordinator.state.topic.compression.codec")
         in_sync = settings.number("share.coordinator.state.topic.min.isr")
         configs = SHARE_STATE_CONFIGS | {
-            "compression.type": COMPRESSIONS[codec],
+            "compression.type": TOPIC_CODEC_NAMES[codec],
             "min.insync.replicas": str(min(in_sync, factor)),
             "segment.bytes": settings.text("share.coordinator.state.topic.segment.bytes"),
         }

@@ -20,6 +20,7 @@ from ...protocol.fields import Field, all_fields, fields_at
 from ...protocol.json_form import uuid_text
 from ...protocol.packages import Package
 from ...records.batches import RecordBatches
+from ...records.compression.codecs import CODEC_NAMES
 from ...records.limits import Budget
 from ..exchanges.topic_ids import TOPIC_NAME
 
@@ -154,7 +155,7 @@ class Count:
         for batch in field.batches(faults):
             self.batches += 1
             try:
-                codec: str = batch.compression.name.lower()
+                codec: str = CODEC_NAMES[batch.compression]
             except WireError as error:
                 faults.append(error)
                 continue

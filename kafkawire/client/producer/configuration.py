@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...records import Compression
+from ...records.compression.codecs import CODEC_NAMES
 from ..config import (
     CLIENT_KEYS,
     INT32,
@@ -48,9 +49,7 @@ PRODUCER_KEYS: Final[Mapping[str, Key]] = {
     **CLIENT_KEYS,
     "acks": Key(acks, -1, "acknowledgements required for delivery: 0, 1 or all"),
     "enable.idempotence": Key(boolean, None, "whether retries never duplicate records"),
-    "compression.type": Key(
-        one_of("none", "gzip", "snappy", "lz4", "zstd"), "none", "compression of batches"
-    ),
+    "compression.type": Key(one_of(*CODEC_NAMES), "none", "compression of batches"),
     "batch.size": Key(integer(0, INT32), 16_384, "maximum bytes of a batch, before compression"),
     "linger.ms": Key(MILLISECONDS, 5, "how long a batch waits for more records"),
     "buffer.memory": Key(integer(0, INT64), 33_554_432, "bytes of records without a result"),

@@ -29,6 +29,12 @@ class Compression(IntEnum):
 COMPRESSION_BITS: Final = 0x07
 """The codec in a batch's attributes."""
 CODECS: Final = tuple(Compression)
+CODEC_NAMES: Final = tuple([codec.name.lower() for codec in CODECS])
+"""Names of the codecs as clients configure them, by their numbers."""
+
+TOPIC_CODEC_NAMES: Final = ("uncompressed", *CODEC_NAMES[1:])
+"""The same as topics configure them."""
+
 FROM_MAGIC: Final = (0, 0, 0, 0, 2)
 """The first magic that may carry each codec."""
 
@@ -46,14 +52,14 @@ def codec_of(attributes: int, magic: int) -> Compression:
         raise UnsupportedCompression(f"unknown codec {code}")
     codec = CODECS[code]
     if FROM_MAGIC[code] > magic:
-        raise UnsupportedCompression(f"{codec.name.lower()} is not allowed in magic {magic}")
+        raise UnsupportedCompression(f"{CODEC_NAMES[codec]} is not allowed in magic {magic}")
     return codec
 
 
 def compress(codec: Compression, data: bytes, magic: int, level: int | None = None) -> bytes:
     """Compress `data` as a batch of that magic carries it; `level` None is the codec's default."""
     if FROM_MAGIC[codec] > magic:
-        raise UnsupportedCompression(f"{codec.name.lower()} is not allowed in magic {magic}")
+        raise UnsupportedCompression(f"{CODEC_NAMES[codec]} is not allowed in magic {magic}")
     return COMPRESSORS[codec](data, magic, level)
 
 

@@ -28,6 +28,7 @@ from ....records.batch import Batch
 from ....records.batches import RecordBatches
 from ....records.column_reading import ColumnReader
 from ....records.columns import Columns
+from ....records.compression.codecs import CODEC_NAMES
 from ....records.limits import Budget
 from ...exchanges.topic_ids import Topic
 from ...files.blocks import NO_TIME
@@ -214,7 +215,7 @@ def batch_names(batch: Batch) -> tuple[str, str]:
     number = batch.magic << 4 | batch.attributes & 0xF
     found = _names.get(number)
     if found is None:
-        found = batch.timestamp_type.name.lower(), batch.compression.name.lower()
+        found = batch.timestamp_type.name.lower(), CODEC_NAMES[batch.compression]
         _names[number] = found
     return found
 
