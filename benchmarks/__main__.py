@@ -17,6 +17,7 @@ from . import (
     report,
     reports,
     startup,
+    tables,
 )
 from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
@@ -40,6 +41,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "records": records.run,
     "reports": reports.run,
     "startup": startup.run,
+    "tables": tables.run,
     "typescript": typescript.run,
     "varied-codec": varied_codec.run,
 }

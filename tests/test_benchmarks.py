@@ -22,6 +22,7 @@ from benchmarks import clients, compare, measure, report
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
 from benchmarks.profile import CODEC_TURNS
+from benchmarks.tables import run as run_tables
 from kafkawire.primitives import writer
 
 from .conftest import ROOT, missing
@@ -133,6 +134,17 @@ def test_clients_take_turns_in_all_that_they_do(monkeypatch: pytest.MonkeyPatch)
         first["written by"][next(name for name, each in sent if each == topic)] += 1
     even = dict.fromkeys(clients.SENDERS, len(clients.SENDERS))
     assert first == {"send": even, "read": even, "written by": even}
+
+
+def test_tables_cost_what_their_columns_cost_and_more() -> None:
+    """Both write the same rows with each codec; ours has the capture to read besides."""
+    figures = run_tables(1, megabytes=1, traffic=["calls"])
+    assert {(one.case.rpartition(" ")[2], one.contender) for one in figures} == {
+        (codec, contender)
+        for codec in ("zstd", "snappy", "none")
+        for contender in ("pyarrow alone", "kafkawire")
+    }
+    assert all(one.low > 0 for one in figures)
 
 
 @pytest.mark.timeout(120)
