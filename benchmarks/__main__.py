@@ -17,13 +17,13 @@ from . import (
     report,
     reports,
     startup,
-    tables,
 )
 from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
 from .groups import settling
 from .measure import Figure
+from .tables import columns
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "brokers": brokers.run,
@@ -41,7 +41,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "records": records.run,
     "reports": reports.run,
     "startup": startup.run,
-    "tables": tables.run,
+    "tables": columns.run,
     "typescript": typescript.run,
     "varied-codec": varied_codec.run,
 }

@@ -22,7 +22,7 @@ from benchmarks import clients, compare, measure, report
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
 from benchmarks.profile import CODEC_TURNS
-from benchmarks.tables import run as run_tables
+from benchmarks.tables.columns import run as run_tables
 from kafkawire.primitives import writer
 
 from .conftest import ROOT, missing

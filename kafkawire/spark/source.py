@@ -23,8 +23,8 @@ from ..capture.multifile import Blocks, Source, Traffic
 from ..capture.rows import Located, Row
 from ..capture.tables.context import Context
 from ..capture.tables.multiple import read_together
-from .decode.columns import Shaper, is_bare, keep, needed, rows_of_batch, schema_of
-from .decode.decoding import key_log_of, without_body
+from .decode.columns import Shaper, is_bare, keep, needed, rows_of_batch, schema_of, without_body
+from .decode.decoding import key_log_of
 from .errors import BadOption, NotStreamed, Unreadable, ascii_safe, in_ascii
 from .options import Options, listed, parse
 from .plan.opening import as_one

@@ -23,7 +23,7 @@ from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ..plan.facts import Facts, UnresolvedTopics
 from ..splitting.file_list import recent
-from .decoding import without_body
+from .columns import without_body
 
 Values = tuple[Any, ...]
 

@@ -36,6 +36,7 @@ from ..plan.parts import FileProblems
 from ..plan.visited import column
 from ..shuffle.packets import Kind, concatenated, segments_in, take
 from ..splitting.file_list import recent
+from .columns import without_body
 
 MIN_SEGMENTS: Final = 1 << 14
 MIN_BYTES: Final = 4 << 20
@@ -177,11 +178,6 @@ class BucketContext(Context):
         self.reach(located_item)
         found = super().decode(located_item)
         return without_body(found) if self._bare else found
-
-
-def without_body(item: Located) -> Located:
-    """Remove the decoded message from a row."""
-    return item._replace(row=item.row._replace(message=None))
 
 
 # -- rows of packets, in order

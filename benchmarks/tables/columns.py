@@ -1,6 +1,6 @@
 """Measures captures to Parquet tables, beside pyarrow alone that writes the same columns.
 
-    python -m benchmarks.tables [--traffic varied calls bulk] [--megabytes 20] [--rounds N]
+    python -m benchmarks.tables.columns [--traffic varied calls bulk] [--megabytes 20] [--rounds N]
 
 Both write the tables `exchanges`, `records` and `partitions` with a codec, in row groups of the
 same size, with the same encodings and statistics. Ours reads the capture; pyarrow maps Arrow files
@@ -24,10 +24,10 @@ from pyarrow import ipc, parquet
 from kafkawire.capture.tables import TABLES, read_tables
 from kafkawire.capture.tables.parquet import columns_with_statistics, repeating_columns
 
-from . import report
-from .measure import Figure, figure, rotated
-from .pipeline import MEGABYTES, TRAFFIC, measured, ours, pieces
-from .pipeline import TABLES as MEASURED
+from .. import report
+from ..measure import Figure, figure, rotated
+from ..pipeline import MEGABYTES, TRAFFIC, measured, ours, pieces
+from ..pipeline import TABLES as MEASURED
 
 CODECS: Final = ("zstd", "snappy", "none")
 GROUP_ROWS: Final = 1 << 15
@@ -73,7 +73,15 @@ def run_size(traffic: str, megabytes: int, rounds: int, folder: Path) -> list[Fi
     figures = []
     for codec in CODECS:
         alone, whole = (str(each) for each in folders.values())
-        command = [sys.executable, "-m", "benchmarks.tables", "--write", str(columns), codec, alone]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.tables.columns",
+            "--write",
+            str(columns),
+            codec,
+            alone,
+        ]
         contenders = {
             "pyarrow alone": command,
             "kafkawire": ours(capture, *chosen, "--compression", codec, "-o", whole),
@@ -107,7 +115,7 @@ def run(rounds: int, megabytes: int = MEGABYTES, traffic: Sequence[str] = TRAFFI
 
 def main() -> None:
     """Print the tables and write the figures; with --write, write columns with pyarrow."""
-    parser = argparse.ArgumentParser(prog="benchmarks.tables", description=__doc__)
+    parser = argparse.ArgumentParser(prog="benchmarks.tables.columns", description=__doc__)
     parser.add_argument("--traffic", choices=TRAFFIC, nargs="+", default=list(TRAFFIC))
     parser.add_argument("--megabytes", type=int, default=MEGABYTES)
     parser.add_argument("--rounds", type=int, default=3)

@@ -1,0 +1,1 @@
+"""Measures tables in files beside what else writes the same columns."""
