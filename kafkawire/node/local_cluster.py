@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..broker import (
     AwaitDrain,
@@ -75,6 +75,7 @@ class NodeEffect(NamedTuple):
 
 
 ClusterEvent = Connected | ClientEvent | NodeEvent | OperatorRequest
+ToNode = transport.Connect | transport.Write | transport.Close
 Effect = OfConnection | Report | NodeEffect | OperatorResponse | LinkEffect
 
 
@@ -180,6 +181,11 @@ class LocalCluster:
                 self._links.isolate(event.node_ids)
             case OperatorRequest():
                 self._operate(event)
+            case Disconnected():
+                self._client_event(event)
+                node_id = self._node_of.pop(event.connection, None)
+                if node_id is not None:
+                    self._running[node_id].clients.discard(event.connection)
             case _:
                 self._client_event(event)
         return self._finish(now)
@@ -197,12 +203,8 @@ class LocalCluster:
     def _client_event(self, event: ClientEvent) -> None:
         """Queue an event of a connection, unless its node has ended."""
         node_id = self._node_of.get(event.connection)
-        if node_id is None:
-            return
-        if isinstance(event, Disconnected):
-            del self._node_of[event.connection]
-            self._running[node_id].clients.discard(event.connection)
-        self._queue.append((node_id, event))
+        if node_id is not None:
+            self._queue.append((node_id, event))
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`; a past time while a node has requests queued."""
@@ -279,25 +281,27 @@ class LocalCluster:
 
     def _take(self, node_id: int, effects: Iterable[FrontEffect]) -> None:
         for effect in effects:
-            match effect:
-                case Reply() | Close() | AwaitDrain() | PauseReading() | ResumeReading():
-                    self._on_connection(effect)
-                case transport.Connect() | transport.Write() | transport.Close():
-                    self._links.from_client(node_id, effect)
-                case Report():
-                    if effect.request.connection > 0:  # that of a client
-                        self._effects.append(effect)
-                case _:
-                    self._report(node_id, effect)
-                    if isinstance(effect, Stopped):
-                        self._end(node_id, effect.failure or "the node has stopped")
-                        return
+            take = _TAKE.get(type(effect))
+            if take is not None:
+                take(self, node_id, effect)
+                continue
+            self._report(node_id, effect)
+            if isinstance(effect, Stopped):
+                self._end(node_id, effect.failure or "the node has stopped")
+                return
 
     def _report(self, node_id: int, effect: FrontEffect) -> None:
         """Add what a node reports to the effects."""
         self._effects.append(NodeEffect(node_id, effect))
 
-    def _on_connection(self, effect: OfConnection) -> None:
+    def _to_node(self, node_id: int, effect: ToNode) -> None:
+        self._links.from_client(node_id, effect)
+
+    def _on_request(self, _node_id: int, effect: Report) -> None:
+        if effect.request.connection > 0:  # that of a client
+            self._effects.append(effect)
+
+    def _on_connection(self, _node_id: int, effect: OfConnection) -> None:
         number = effect.connection
         if number in self._node_of:
             self._effects.append(effect)
@@ -305,3 +309,13 @@ class LocalCluster:
             self._links.from_server(effect)
         elif number in self._operator:
             self._effects += self._operator.handle(effect)
+
+
+_TAKE: Final[Mapping[type, Callable[[LocalCluster, int, Any], None]]] = {
+    **dict.fromkeys(
+        (Reply, Close, AwaitDrain, PauseReading, ResumeReading), LocalCluster._on_connection
+    ),
+    **dict.fromkeys((transport.Connect, transport.Write, transport.Close), LocalCluster._to_node),
+    Report: LocalCluster._on_request,
+}
+"""What is done with the effects of a node that are for connections; others are reported."""
