@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .bounds import Bounds
 from .configs import Settings
@@ -46,7 +46,7 @@ class Context:
     reports: bool = True
     faults: list[Fault] = field(default_factory=list)
     deadlines: Deadlines[Deadline] = field(default_factory=Deadlines)
-    effects: list[Effect] = field(default_factory=list)
+    effects: list[Any] = field(default_factory=list)
 
     def wall_ms(self, now: float) -> int:
         """Return the wall-clock time in milliseconds since 1970."""

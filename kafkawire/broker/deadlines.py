@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
+from math import inf
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -23,6 +24,8 @@ class Deadlines(Generic[K]):
         self._keys: dict[int, K] = {}
         """Number of a heap entry that is not stale -> its key."""
         self._heap: list[tuple[float, int]] = []
+        self.earliest = inf
+        """The time of the first, which is not stale; it is looked at after each event."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -38,14 +41,14 @@ class Deadlines(Generic[K]):
             if entry[0] == when:
                 return
             del self._entries[key], self._keys[entry[1]]
-        if when is None:
-            return
-        self._count += 1  # ties in insertion order
-        self._entries[key] = entry = when, self._count
-        self._keys[self._count] = key
-        heappush(self._heap, entry)
-        if len(self._heap) > 2 * len(self._keys) + SLACK:
-            self._compact()
+        if when is not None:
+            self._count += 1  # ties in insertion order
+            self._entries[key] = entry = when, self._count
+            self._keys[self._count] = key
+            heappush(self._heap, entry)
+            if len(self._heap) > 2 * len(self._keys) + SLACK:
+                self._compact()
+        self._settle()
 
     def cancel(self, key: K) -> None:
         """Cancel the deadline of a key, if any."""
@@ -53,22 +56,22 @@ class Deadlines(Generic[K]):
 
     def next(self) -> float | None:
         """Return the earliest deadline."""
-        heap = self._heap
-        while heap:
-            when, number = heap[0]
-            if number in self._keys:
-                return when
-            heappop(heap)
-        return None
+        return None if self.earliest == inf else self.earliest
 
     def pop_due(self, now: float) -> K | None:
         """Remove and return the earliest key that is due."""
-        when = self.next()
-        if when is None or when > now:
+        if self.earliest > now or not self._heap:
             return None
         key = self._keys.pop(heappop(self._heap)[1])
         del self._entries[key]
+        self._settle()
         return key
+
+    def _settle(self) -> None:
+        heap = self._heap
+        while heap and heap[0][1] not in self._keys:
+            heappop(heap)
+        self.earliest = heap[0][0] if heap else inf
 
     def _compact(self) -> None:
         self._heap = [entry for entry in self._heap if entry[1] in self._keys]

@@ -29,6 +29,7 @@ class GroupCoordinators:
     ) -> None:
         self._groups = groups
         self._log = log
+        self.failed = log.failed
         self._metadata = metadata
         self._machines = machines
         self._epochs: dict[int, int] = {}
@@ -81,8 +82,8 @@ class GroupCoordinators:
 
     def reload_failed(self, now: float) -> None:
         """Load the partitions again to which an append has failed."""
-        while self._log.failed:
-            index = self._log.failed.pop()
+        while self.failed:
+            index = self.failed.pop()
             self._unload(index, E.COORDINATOR_NOT_AVAILABLE, now)
             key = self._log.key(index)
             if key is not None and self._machines.replica(key) is None:

@@ -63,7 +63,8 @@ class ShareCoordinators:
         self._metadata = metadata
         self._machines = machines
         self._context = context
-        self._log = CoordinatorLog(metadata, machines, SHARE_STATE_TOPIC)
+        self._log = log = CoordinatorLog(metadata, machines, SHARE_STATE_TOPIC)
+        self.failed = log.failed
         self._loaded: dict[int, ShareCoordinator] = {}
         self._waiting: dict[int, deque[Waiting]] = {}
         """Partition -> the results that wait for it, in the order of their offsets."""
@@ -212,8 +213,8 @@ class ShareCoordinators:
 
     def reload_failed(self, now: float) -> None:
         """Load the partitions again to which an append has failed."""
-        while self._log.failed:
-            index = self._log.failed.pop()
+        while self.failed:
+            index = self.failed.pop()
             self._unload(index, now)
             key = self._log.key(index)
             if key is not None:

@@ -52,11 +52,13 @@ class TransactionCoordinators:
         self._config = config
         self._producer_ids = producer_ids
         self._markers = markers
+        self.markers = markers.queue
+        """They have deadlines of their own."""
         self._log = CoordinatorLog(metadata, machines, TRANSACTIONS_TOPIC)
         self._loaded: dict[int, TransactionCoordinator] = {}
         self._waiting: dict[int, Then] = {}
         self._count = 0
-        self._deadlines: Deadlines[int] = Deadlines()
+        self.deadlines: Deadlines[int] = Deadlines()
         """The partitions whose coordinators have something to do."""
 
     # -- where coordinators are
@@ -105,7 +107,7 @@ class TransactionCoordinators:
         self, coordinator: TransactionCoordinator, effects: Iterable[Effect], now: float
     ) -> None:
         """Carry out the effects of a coordinator."""
-        self._deadlines.set(coordinator.index, coordinator.next_deadline())
+        self.deadlines.set(coordinator.index, coordinator.next_deadline())
         self._carry_out(effects, now)
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
@@ -114,7 +116,7 @@ class TransactionCoordinators:
                 case Result():
                     self._result(effect, now)
                 case WriteMarkers():
-                    self._markers.queue.add(effect)
+                    self.markers.add(effect)
                 case ProducerIdNeeded():
                     self._needs_producer_id(effect, now)
 
@@ -165,8 +167,8 @@ class TransactionCoordinators:
     def _unload(self, index: int, error: ErrorCode, now: float) -> None:
         found = self._loaded.pop(index, None)
         if found is not None:
-            self._markers.queue.drop(index)
-            self._deadlines.cancel(index)
+            self.markers.drop(index)
+            self.deadlines.cancel(index)
             self._carry_out(found.unload(error), now)
 
     # -- the machines
@@ -179,10 +181,10 @@ class TransactionCoordinators:
 
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
-        if self._markers.queue.is_idle and not self._log.failed:
+        if self.markers.is_idle and not self._log.failed:
             return
         self._markers.send(now)
-        done = deque(self._markers.queue.take_done())
+        done = deque(self.markers.take_done())
         while done:
             marker = done.popleft()
             found = self._loaded.get(marker.coordinator)
@@ -190,7 +192,7 @@ class TransactionCoordinators:
                 self._changed(found, found.markers_written(marker, now), now)
             if not done:
                 self._markers.send(now)
-                done.extend(self._markers.queue.take_done())
+                done.extend(self.markers.take_done())
         while self._log.failed:
             index = self._log.failed.pop()
             found = self._loaded.get(index)
@@ -198,13 +200,9 @@ class TransactionCoordinators:
                 self._unload(index, E.COORDINATOR_NOT_AVAILABLE, now)
                 self._load(index, found.epoch, now)
 
-    def deadline_sources(self) -> tuple[Callable[[], float | None], ...]:
-        """Return what says when to call `advance`."""
-        return self._deadlines.next, self._markers.queue.next_deadline
-
     def advance(self, now: float) -> None:
         """Do what is due."""
-        while (index := self._deadlines.pop_due(now)) is not None:
+        while (index := self.deadlines.pop_due(now)) is not None:
             found = self._loaded[index]
             self._changed(found, found.advance(now), now)
         self.run(now)

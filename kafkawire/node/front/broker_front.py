@@ -229,6 +229,11 @@ class BrokerFront:
                 return
         self.transactions.arrived(token, body, now)
 
+    @property
+    def failed_appends(self) -> tuple[set[int], ...]:
+        """The partitions to load again by `reload_failed`: of groups, and of share groups."""
+        return self.groups.failed, self.share_coordinators.failed
+
     def reload_failed(self, now: float) -> None:
         """Load the coordinators' partitions again to which an append has failed."""
         self.groups.reload_failed(now)

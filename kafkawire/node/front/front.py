@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from math import inf
+from typing import Any, Final, NamedTuple
 
 from ...broker import Connected, Disconnected, Drained, Endpoint, Fault, Received, Unreadable
 from ...broker import Effect as ClientEffect
 from ...broker.bounds import SLICE_DEADLINES
 from ...broker.configs import Settings
 from ...broker.context import Context
+from ...broker.deadlines import Deadlines
 from ...broker.events import Authenticated, Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...broker.request import NODE_CLIENT_ID
@@ -81,6 +83,7 @@ class NodeFront:
         self._now = 0.0
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
+        """Of the current call; the handlers of requests add theirs."""
         settings = Settings(dict(config.static), broker_configs(config.release))
         self._options = options
         self.faults: list[Fault] = [] if faults is None else faults
@@ -91,33 +94,35 @@ class NodeFront:
             f"{NODE_CLIENT_ID}{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
         users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
-        self._listeners: dict[str, Listeners] = {}
+        self._listeners = self._listen(users)
         """By name; those of brokers are one object."""
-        for at, handlers in (
-            (config.broker_listeners, HANDLERS),
-            (config.controller_listeners, CONTROLLER_HANDLERS),
-        ):
-            if at:
-                context = self._context(reports=handlers is HANDLERS)
-                made = Listeners(self._endpoints(at), context, handlers, users)
-                self._listeners |= dict.fromkeys(made.endpoints, made)
         listeners = self._listeners[main[0].name]
         self.broker: BrokerFront = BrokerFront(config, listeners, self.machines, settings, options)
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
-        self._deadlines = self._deadlines_of(node)
-
-    def _deadlines_of(self, node: Node) -> list[Callable[[], float | None]]:
-        """List who has deadlines."""
         coordinators = self.broker.transactions.coordinators
-        of_clients = [each.context.deadlines.next for each in self._served]
-        return [
-            node.next_deadline,
-            self.peers.next_deadline,
-            *coordinators.deadline_sources(),
-            *of_clients,
-        ]
+        self._sources = node.next_deadline, coordinators.markers.next_deadline
+        """Who has deadlines, besides those that are kept in `Deadlines`."""
+        self._deadlines = self._kept_deadlines()
+        self._failed = self.broker.failed_appends
+
+    def _listen(self, users: Users) -> dict[str, Listeners]:
+        listeners: dict[str, Listeners] = {}
+        for addresses, handlers in (
+            (self.config.broker_listeners, HANDLERS),
+            (self.config.controller_listeners, CONTROLLER_HANDLERS),
+        ):
+            if addresses:
+                context = self._context(reports=handlers is HANDLERS)
+                each = Listeners(self._endpoints(addresses), context, handlers, users)
+                listeners |= dict.fromkeys(each.endpoints, each)
+        return listeners
+
+    def _kept_deadlines(self) -> list[Deadlines[Any]]:
+        of_transactions = self.broker.transactions.coordinators.deadlines
+        of_clients = [each.context.deadlines for each in self._served]
+        return [self.peers.deadlines, of_transactions, *of_clients]
 
     def _endpoints(self, listeners: Sequence[ListenerAddress]) -> dict[str, Endpoint]:
         config = self.config
@@ -139,6 +144,7 @@ class NodeFront:
             self._options.load_seconds,
             reports,
             self.faults,
+            effects=self._effects,
         )
 
     # -- the machine
@@ -179,12 +185,15 @@ class NodeFront:
         for listeners in self._served:
             if listeners.scheduler.queue:
                 return self._now
-        earliest = None
-        for next_deadline in self._deadlines:
+        earliest = inf
+        for each in self._deadlines:
+            if each.earliest < earliest:
+                earliest = each.earliest
+        for next_deadline in self._sources:
             due = next_deadline()
-            if due is not None and (earliest is None or due < earliest):
+            if due is not None and due < earliest:
                 earliest = due
-        return earliest
+        return None if earliest == inf else earliest
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
@@ -208,17 +217,22 @@ class NodeFront:
     def _finish(self, now: float) -> list[Effect]:
         """Handle what the machines returned, and serve the listeners."""
         self._now = now
+        machines = self.machines
         for _ in range(PASSES):
             self._drain(now)
-            if self.machines.node.stopped:
-                break  # clients get nothing more: it may not be true
-            for listeners in self._served:
-                listeners.run(self._effects, now)
-            if not self.machines.node.stopped:
-                self.broker.reload_failed(now)
-            if not self.machines.effects:
+            if machines.node.stopped:
                 break
-        effects, self._effects = self._effects, []
+            for listeners in self._served:
+                if listeners.scheduler.queue:
+                    listeners.run(now)
+            if any(self._failed) and not machines.node.stopped:
+                self.broker.reload_failed(now)
+            if not machines.effects:
+                break
+        effects = self._effects.copy()
+        self._effects.clear()
+        if machines.node.stopped:  # clients get nothing more: it may not be true
+            return [each for each in effects if not isinstance(each, ClientEffect)]
         return effects
 
     # -- effects of the machines

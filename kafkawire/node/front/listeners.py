@@ -86,15 +86,10 @@ class Listeners:
         """Handle an event of a connection."""
         _HANDLERS[type(event)](self, event, now)
 
-    def run(self, effects: list[Any], now: float) -> None:
-        """Process requests for one time slice; add what is to be done to `effects`."""
-        if self.scheduler.queue:
-            assert self._request_handler is not None
-            self.scheduler.run(self._request_handler.process, now)
-        own = self.context.effects
-        if own:
-            effects += own
-            own.clear()
+    def run(self, now: float) -> None:
+        """Process requests for one time slice."""
+        assert self._request_handler is not None
+        self.scheduler.run(self._request_handler.process, now)
 
     def _connected(self, event: Connected, now: float) -> None:
         protocol = SecurityProtocol.of_listener(event.listener)

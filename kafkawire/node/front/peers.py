@@ -82,7 +82,7 @@ class Peers:
         self._nonce = nonce
         self._peers: dict[int, Peer] = {}
         self._idle: dict[Address, list[int]] = {}
-        self._deadlines: Deadlines[int] = Deadlines()
+        self.deadlines: Deadlines[int] = Deadlines()
         self._count = 0
 
     def send(self, effect: NodeRequest, now: float) -> Outcome:
@@ -116,7 +116,7 @@ class Peers:
             rng=lambda: 0.0,
         )
         self._peers[self._count] = Peer(address, machine, request, deadline)
-        self._deadlines.set(self._count, machine.next_deadline())
+        self.deadlines.set(self._count, machine.next_deadline())
         return Outcome([Connect(self._count, effect.destination.id, *address)])
 
     def handle(self, event: ShellEvent, now: float) -> Outcome:
@@ -128,12 +128,12 @@ class Peers:
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
-        return self._deadlines.next()
+        return self.deadlines.next()
 
     def advance(self, now: float) -> Outcome:
         """Close connections whose request has no response in time."""
         outcome = Outcome()
-        while (number := self._deadlines.pop_due(now)) is not None:
+        while (number := self.deadlines.pop_due(now)) is not None:
             found = self._handled(number, self._peers[number].machine.advance(now), now)
             outcome.effects += found.effects
             outcome.arrived += found.arrived
@@ -143,7 +143,7 @@ class Peers:
         """Carry out what a connection did, and note its next deadline."""
         outcome = self._carry_out(number, effects, now)
         peer = self._peers.get(number)
-        self._deadlines.set(number, None if peer is None else peer.machine.next_deadline())
+        self.deadlines.set(number, None if peer is None else peer.machine.next_deadline())
         return outcome
 
     def _carry_out(self, number: int, effects: list[ConnectionEffect], now: float) -> Outcome:
