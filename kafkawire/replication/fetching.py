@@ -65,12 +65,15 @@ class Fetches:
 
     def fetch(self, token: int, fetch: Fetch, now: float) -> FetchResponse | None:
         """Respond to a Fetch; None if `Respond` follows."""
+        if fetch.max_wait > 0 and fetch.needs_any and self._is_at_end(fetch):
+            self._delay(token, fetch, now)
+            self._watch(token, fetch, fetch.min_bytes)
+            return None
         response, size, is_urgent = self._read(fetch, now)
         waits = fetch.max_wait > 0 and bool(fetch.targets) and size < fetch.min_bytes
         if not waits or is_urgent:
             return response
-        self._delayed[token] = fetch
-        self.purgatory.add(token, now + fetch.max_wait)
+        self._delay(token, fetch, now)
         if self.throttled:
             self._recheck(token, now)  # there may be bytes that were not read
             return None
@@ -80,6 +83,24 @@ class Fetches:
         else:
             self._watch(token, fetch, fetch.min_bytes)
         return None
+
+    def _delay(self, token: int, fetch: Fetch, now: float) -> None:
+        self._delayed[token] = fetch
+        self.purgatory.add(token, now + fetch.max_wait)
+
+    def _is_at_end(self, fetch: Fetch) -> bool:
+        """Whether a consumer has read all there is, and there is nothing else to say to it."""
+        params = fetch.params
+        for _, _, key, requested in fetch.targets:
+            partition = self.replicas.hosted.get(key)
+            if (
+                partition is None
+                or requested.fetch_offset != bound(partition.log, params.measure)
+                or requested.last_fetched_epoch >= 0
+                or partition.check(requested.current_leader_epoch, params.only_leader)
+            ):
+                return False
+        return bool(fetch.targets) and not params.rack
 
     def check(self, partition: Partition, now: float) -> None:
         """Complete the delayed fetches of a changed partition that have enough now."""
@@ -181,7 +202,11 @@ class Fetches:
         for target in fetch.targets:
             partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
             size += len(data.records or b"")
-            if data.error_code or max(data.diverging_epoch.epoch, data.preferred_read_replica) >= 0:
+            if (
+                data.error_code
+                or data.diverging_epoch.epoch >= 0
+                or data.preferred_read_replica >= 0
+            ):
                 is_urgent = True
             elif self.config.rack_aware and partition is not None:
                 is_urgent |= self._has_news(partition, fetch.params, data)

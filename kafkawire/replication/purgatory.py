@@ -7,11 +7,10 @@ reached, not with what still waits.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ..metadata import TopicIdPartition
 
@@ -21,11 +20,8 @@ W = TypeVar("W", bound=Hashable)
 SLACK: Final = 64
 
 
-class Entry(NamedTuple):
-    """A place in a heap. number: in order of arrival, so that waiters are never compared."""
-
-    value: float
-    number: int
+Entry = tuple[float, int]
+"""A place in a heap: a value, and a number in order of arrival, so waiters are never compared."""
 
 
 class Thresholds(Generic[K, W]):
@@ -37,9 +33,11 @@ class Thresholds(Generic[K, W]):
 
     def __init__(self) -> None:
         self._heaps: dict[K, list[Entry]] = {}
+        self.live: Mapping[K, object] = self._heaps
+        """What is waited for: a heap has at least one entry that was not discarded."""
         self._waiters: dict[int, tuple[K, W]] = {}
-        self.live: dict[K, int] = {}
-        """How many wait for each key, without those that nobody waits for."""
+        self._stale: dict[K, int] = {}
+        """How many entries of a heap were discarded."""
         self._count = 0
         self.work = 0
         """Entries that were looked at: tests hold it linear."""
@@ -49,28 +47,38 @@ class Thresholds(Generic[K, W]):
 
     def add(self, key: K, value: float, waiter: W) -> int:
         """Let a waiter wait until `key` reaches `value`; return the number to discard it by."""
-        self._count += 1
-        heappush(self._heaps.setdefault(key, []), Entry(value, self._count))
-        self._waiters[self._count] = key, waiter
-        self.live[key] = self.live.get(key, 0) + 1
-        return self._count
+        self._count = number = self._count + 1
+        heap = self._heaps.get(key)
+        if heap is None:
+            heap = self._heaps[key] = []
+        heappush(heap, (value, number))
+        self._waiters[number] = key, waiter
+        return number
 
     def discard(self, number: int) -> None:
         """Forget a waiter, if it still waits."""
         found = self._waiters.pop(number, None)
         if found is not None:
-            self._left(found[0])
+            self._stale[found[0]] = self._stale.get(found[0], 0) + 1
+            self._drop_stale(found[0])
 
     def take_reached(self, key: K, value: float, most: float = inf) -> list[W]:
         """Remove and return those whose threshold is at most `value`, the lowest first."""
         found: list[W] = []
         heap = self._heaps.get(key)
-        while heap and heap[0].value <= value and len(found) < most:
+        if heap is None:
+            return found
+        while heap and heap[0][0] <= value and len(found) < most:
             self.work += 1
-            waiting = self._waiters.pop(heappop(heap).number, None)
+            waiting = self._waiters.pop(heappop(heap)[1], None)
             if waiting is not None:
                 found.append(waiting[1])
-                self._left(key)
+            else:
+                self._stale[key] -= 1
+        if not heap:
+            del self._heaps[key]
+        elif self._stale:
+            self._drop_stale(key)
         return found
 
     def take_all(self, key: K) -> list[W]:
@@ -80,32 +88,25 @@ class Thresholds(Generic[K, W]):
     def lowest(self, key: K) -> float | None:
         """Return the lowest threshold of a key."""
         heap = self._heaps.get(key)
-        while heap and heap[0].number not in self._waiters:
+        if heap is None:
+            return None
+        while heap[0][1] not in self._waiters:
             heappop(heap)
-        return heap[0].value if heap else None
+            self._stale[key] -= 1
+        return heap[0][0]
 
-    def _left(self, key: K) -> None:
-        left = self.live[key] - 1
-        heap = self._heaps[key]
-        if not left:
-            del self._heaps[key], self.live[key]
-            heap.clear()
-            return
-        self.live[key] = left
-        if len(heap) > 2 * left + SLACK:
-            heap[:] = [each for each in heap if each.number in self._waiters]
+    def _drop_stale(self, key: K) -> None:
+        """Drop the heap of a key if nobody waits for it, or its stale entries if they are most."""
+        heap, stale = self._heaps[key], self._stale.get(key, 0)
+        if stale == len(heap):
+            del self._heaps[key], self._stale[key]
+        elif 2 * stale > len(heap) + SLACK:
+            heap[:] = [each for each in heap if each[1] in self._waiters]
             heapify(heap)
+            del self._stale[key]
 
 
 TIME: Final = "time"
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """What is remembered of an operation: numbers of its entries."""
-
-    entries: list[int] = field(default_factory=list)
-    deadline: int = 0
 
 
 class Purgatory(Generic[W]):
@@ -114,10 +115,12 @@ class Purgatory(Generic[W]):
     def __init__(self) -> None:
         self._watched: Thresholds[tuple[TopicIdPartition, str], W] = Thresholds()
         self._times: Thresholds[str, W] = Thresholds()
-        self.waiting: dict[W, _Waiting] = {}
-        """The operations. It is looked at after each request, which a method would slow down."""
+        self.waiting: dict[W, int] = {}
+        """Operation -> the number of its deadline; looked at after each request, as `watched`."""
+        self._entries: dict[W, list[int]] = {}
+        """Operation -> the numbers of what it waits for."""
         self.watched = self._watched.live
-        """(partition, measure) -> how often it is waited for; looked at as often."""
+        """(partition, measure) of what is waited for."""
 
     def __len__(self) -> int:
         return len(self.waiting)
@@ -132,20 +135,17 @@ class Purgatory(Generic[W]):
 
     def add(self, operation: W, deadline: float) -> None:
         """Add an operation; `watch` says what it waits for."""
-        self.waiting[operation] = _Waiting([], self._times.add(TIME, deadline, operation))
+        self.waiting[operation] = self._times.add(TIME, deadline, operation)
 
     def watch(self, operation: W, key: TopicIdPartition, measure: str, value: float) -> None:
         """Return the operation from `reached` when the measure of a partition is `value`."""
         number = self._watched.add((key, measure), value, operation)
-        self.waiting[operation].entries.append(number)
+        self._entries.setdefault(operation, []).append(number)
 
     def unwatch(self, operation: W) -> None:
         """Forget what an operation waits for, except the time."""
-        waiting = self.waiting[operation]
-        if waiting.entries:
-            for number in waiting.entries:
-                self._watched.discard(number)
-            waiting.entries.clear()
+        for number in self._entries.pop(operation, ()):
+            self._watched.discard(number)
 
     def reached(self, key: TopicIdPartition, measure: str, value: float) -> list[W]:
         """Return operations of which a threshold was reached; they stay, without it."""
@@ -157,12 +157,11 @@ class Purgatory(Generic[W]):
 
     def remove(self, operation: W) -> bool:
         """Remove an operation; return whether it was there."""
-        waiting = self.waiting.get(operation)
-        if waiting is None:
+        deadline = self.waiting.pop(operation, None)
+        if deadline is None:
             return False
         self.unwatch(operation)
-        del self.waiting[operation]
-        self._times.discard(waiting.deadline)
+        self._times.discard(deadline)
         return True
 
     def take_expired(self, now: float, most: float = inf) -> list[W]:
@@ -173,6 +172,7 @@ class Purgatory(Generic[W]):
             del self.waiting[operation]
         return expired
 
-    def next_deadline(self) -> float | None:
-        """Return the earliest deadline."""
-        return self._times.lowest(TIME)
+    def next_deadline(self) -> float:
+        """Return the earliest deadline; infinity if no operation waits."""
+        due = self._times.lowest(TIME)
+        return inf if due is None else due

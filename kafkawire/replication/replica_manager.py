@@ -90,20 +90,16 @@ class ReplicaManager:
 
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
-        now = self._now
         due = min(self._shrink_at, self._checkpoint_at)
-        times: list[float | None] = []
         if self._has_delayed:
             for purgatory in self._purgatories:
                 if purgatory.waiting:
-                    times.append(purgatory.next_deadline())
-        if self._alter.unsent:
-            times.append(self._alter.next_deadline(now))
-        for fetcher in self._fetchers.values():
-            times.append(fetcher.next_deadline(now))
-        for time in times:
-            if time is not None and time < due:
-                due = time
+                    due = min(due, purgatory.next_deadline())
+        if self._alter.unsent or self._fetchers:
+            now = self._now
+            others = [self._alter.next_deadline(now) if self._alter.unsent else None]
+            others += [each.next_deadline(now) for each in self._fetchers.values()]
+            due = min([due, *(each for each in others if each is not None)])
         return due
 
     def advance(self, now: float) -> list[Effect]:

@@ -165,20 +165,20 @@ class Replicas:
         return growth.size
 
     def _report(self, partition: Partition) -> None:
-        key, state, epoch, isr = (
-            partition.key,
-            partition.state,
-            partition.leader_epoch,
-            partition.isr,
-        )
-        old_state, old_epoch, old_isr = self._reported.get(key, UNREPORTED)
-        if state is not old_state or epoch != old_epoch:
-            self.emit(ReplicaChanged(key, state, epoch))
+        key = partition.key
+        new = partition.state, partition.leader_epoch, partition.isr
+        old = self._reported.get(key, UNREPORTED)
+        has_changed = new != old
+        if has_changed and new[:2] != old[:2]:
+            self.emit(ReplicaChanged(key, *new[:2]))
         if partition.topic in self.broker.config.coordinator_topics or key in self.watched:
             watermark = partition.log.high_watermark
             if watermark > self._watermarks.get(key, 0):
                 self.emit(HighWatermarkAdvanced(key, watermark))
             self._watermarks[key] = watermark
-        self._reported[key] = state, epoch, isr
-        if isr is not old_isr and isr != old_isr and partition.is_leader:
+        if not has_changed:
+            return
+        self._reported[key] = new
+        isr = partition.isr
+        if isr != old[2] and partition.is_leader:
             self.emit(IsrChanged(key, isr.state, isr.proposed if isr.is_pending else isr.committed))

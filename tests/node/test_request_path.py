@@ -200,6 +200,24 @@ def test_a_delayed_fetch_is_read_when_it_begins_and_when_it_ends(
     assert count == {"check": 2, "read": 1}
 
 
+def test_a_delayed_fetch_has_one_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is built for a consumer that has read all there is, until there is more."""
+    harness = NodeHarness(topics={"t": 1})
+    client, waiting = harness.client(), harness.client()
+    built: list[object] = []
+
+    def build(**fields: Any) -> FetchResponse:
+        built.append(fields)
+        return FetchResponse(**fields)
+
+    replaced(monkeypatch, FetchResponse, build)
+    waiting.send(fetch_request(), 11)
+    assert not built
+    produce(harness, batch(1, 100), client=client)
+    assert waiting.receive(FetchResponse).responses[0].partitions[0].records
+    assert len(built) == 1
+
+
 def calls(work: Callable[[], object]) -> int:
     """Count the calls of functions in Python."""
     count = 0
