@@ -1,0 +1,1 @@
+"""What a broker in memory executes for one record that is delivered."""
