@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...broker.apis import Listener, SupportedApis, client_apis, served_on
-from ...broker.releases import LATEST, Versions, all_versions, versions_of
+from ...broker.releases import LATEST, Versions, versions_of
 from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
 from ...raft import VERSIONS as QUORUM_VERSIONS
@@ -36,11 +36,11 @@ def _controller_apis() -> SupportedApis:
 
 
 def _controller_versions(key: ApiKey) -> Versions:
-    """Return the versions that the quorum has of an API, or all."""
+    """Return the versions of the newest release, of those that the quorum has."""
     info = REGISTRY.request(key)
     assert info is not None
-    quorum = QUORUM_VERSIONS.get(info.name)
-    return all_versions(key) if quorum is None else Versions(*quorum)
+    newest, quorum = versions_of(LATEST)[key], QUORUM_VERSIONS.get(info.name)
+    return newest if quorum is None else newest & Versions(*quorum)
 
 
 CONTROLLER_APIS: Final = _controller_apis()
