@@ -36,6 +36,7 @@ from .events import (
     SnapshotLoaded,
 )
 from .operations.broker_heartbeat import fence, note_contact
+from .operations.delegation_tokens import next_expiry_check, remove_expired
 from .operations.elect_leaders import elect_uncleanly, rebalance
 from .operations.refusals import refusal
 from .operations.served import READS, WRITES, Work
@@ -71,6 +72,8 @@ class QuorumController:
         self._waiting: deque[_Waiting] = deque()
         self._appended = -1  # the offset of the last record that it appended
         self._rebalance_at: float | None = None
+        self._tokens_at: float | None = None
+        """When to remove the delegation tokens that have ended."""
         self._undecided: deque[RequestReceived] = deque()
         """Requests in order; the first one goes on in the next call of `advance`."""
         self._work: Work | None = None
@@ -106,7 +109,12 @@ class QuorumController:
         """Return when `advance` has something to do."""
         if self._state is None:
             return None
-        due = (self._state.sessions.next_deadline(), self._rebalance_at, self._go_on_at)
+        due = (
+            self._state.sessions.next_deadline(),
+            self._rebalance_at,
+            self._tokens_at,
+            self._go_on_at,
+        )
         return min((each for each in due if each is not None), default=None)
 
     def advance(self, now: float) -> list[Effect]:
@@ -131,6 +139,10 @@ class QuorumController:
             more = rebalance(state)
             self._set_rebalance(now, more)
             effects += self._append(state)
+        if self._tokens_at is not None and now >= self._tokens_at:
+            remove_expired(state, now)
+            self._tokens_at = next_expiry_check(state, now)
+            effects += self._append(state)
         return effects + (self._decide(state, now) if self._undecided else [])
 
     # -- leadership
@@ -146,6 +158,7 @@ class QuorumController:
         for broker_id in state.image.brokers:
             state.sessions.touch(broker_id, now)
         self._set_rebalance(now, False)
+        self._tokens_at = next_expiry_check(state, now)
         if self._loader.in_transaction:
             state.append(AbortTransactionRecord(reason="controller failover"))
         if METADATA_VERSION not in state.image.features:
@@ -178,7 +191,7 @@ class QuorumController:
         self._undecided.clear()
         self._state = self._work = None
         self._appended = -1
-        self._rebalance_at = self._go_on_at = None
+        self._rebalance_at = self._tokens_at = self._go_on_at = None
         return [Respond(each.request_id, refusal(each.body, E.NOT_CONTROLLER)) for each in requests]
 
     def _set_rebalance(self, now: float, more: bool) -> None:

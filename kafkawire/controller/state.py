@@ -52,6 +52,8 @@ def bootstrap_features(features: Iterable[Feature]) -> dict[str, int]:
 class ControllerConfig:
     """The settings of a controller. Times in seconds.
 
+    node_id: its own. epoch_ms: milliseconds since 1970 at `now` 0.
+
     features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
     own configuration, which broker-wide and topic values take precedence over.
     max_partitions_per_request: that one may create. max_partitions: of all topics.
@@ -62,6 +64,8 @@ class ControllerConfig:
     """
 
     cluster_id: str
+    node_id: int = -1
+    epoch_ms: int = 0
     session_timeout: float = 9.0
     rebalance_interval: float | None = 300.0
     max_elections: int = 1000
@@ -75,6 +79,10 @@ class ControllerConfig:
     )
     bootstrap: Mapping[str, int] = field(default_factory=lambda: bootstrap_features(NEWEST))
     static: Mapping[str, str] = field(default_factory=dict)
+
+    def wall_ms(self, now: float) -> int:
+        """Return the wall-clock time in milliseconds since 1970."""
+        return self.epoch_ms + int(now * 1000)
 
 
 class ControllerState:

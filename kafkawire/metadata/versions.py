@@ -22,6 +22,7 @@ EPOCH_BUMP_UNTIL: Final = 11
 SCRAM: Final = 11
 TRANSACTIONS: Final = 13
 """From there on, controllers may write records in transactions (KIP-868)."""
+DELEGATION_TOKENS: Final = 14
 REGISTERED_CONTROLLERS: Final = 15
 DIRECTORIES: Final = 17
 ELR: Final = 23

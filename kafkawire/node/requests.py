@@ -30,7 +30,8 @@ from .quorum.controller_server import SERVED
 TO_CONTROLLER: Final = frozenset(
     REGISTRY.load(info.name)
     for info in map(
-        REGISTRY.request, {*FORWARDED, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.BROKER_HEARTBEAT}
+        REGISTRY.request,
+        {*FORWARDED, ApiKey.ALLOCATE_PRODUCER_IDS, ApiKey.BROKER_HEARTBEAT, ApiKey.ENVELOPE},
     )
     if info is not None
 )

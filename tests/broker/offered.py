@@ -69,21 +69,13 @@ def differences() -> Iterator[Row]:
                     yield Row(release, listener, api, kafka, mine)
 
 
-TOKENS: Final = "delegation tokens are not served yet"
 STREAMS: Final = "Streams groups are not served yet"
 WITH_ZOOKEEPER: Final = "Kafka 2.8 was recorded with ZooKeeper, our nodes have their own quorum"
 OF_CONTROLLER: Final = "brokers respond to it from the same metadata"
 REASONS: Final[Mapping[tuple[str, str], str]] = {
-    **{
-        (listener, f"{what}DelegationToken"): TOKENS
-        for listener in (BROKER, CONTROLLER)
-        for what in ("Create", "Renew", "Expire", "Describe")
-    },
     (BROKER, "StreamsGroupHeartbeat"): STREAMS,
     (BROKER, "StreamsGroupDescribe"): STREAMS,
     (BROKER, "StreamsGroupTopologyDescriptionUpdate"): STREAMS,
-    (BROKER, "UnregisterController"): "controllers are not unregistered yet",
-    (CONTROLLER, "UnregisterController"): "controllers are not unregistered yet",
     **{
         (BROKER, api): WITH_ZOOKEEPER
         for api in (
@@ -96,6 +88,7 @@ REASONS: Final[Mapping[tuple[str, str], str]] = {
             "UnregisterBroker",
         )
     },
+    (CONTROLLER, "DescribeDelegationToken"): "Kafka responds UNKNOWN_SERVER_ERROR",
     (CONTROLLER, "Fetch"): "replicas of the metadata log fetch with the versions of KRaft",
     (CONTROLLER, "SaslHandshake"): "the listener of controllers has no authentication",
     (CONTROLLER, "SaslAuthenticate"): "the listener of controllers has no authentication",

@@ -136,10 +136,12 @@ def test_an_api_is_served_only_where_kafka_serves_it(key: ApiKey) -> None:
     assert set(APIS[key].listeners) <= kafkas
 
 
-def test_only_what_comes_before_authentication_and_telemetry_need_no_permission() -> None:
+def test_only_these_need_no_permission() -> None:
+    """A token is renewed and expired by who owns or may renew it."""
+    tokens = {ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN}
     telemetry = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
     without = {key for key, api in APIS.items() if not api.permissions}
-    assert without == BEFORE_AUTHENTICATION | telemetry
+    assert without == BEFORE_AUTHENTICATION | telemetry | tokens
 
 
 def test_deadlines_of_different_kinds_are_different_keys() -> None:

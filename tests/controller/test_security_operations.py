@@ -20,6 +20,8 @@ from kafkawire.messages.create_acls_request import AclCreation, CreateAclsReques
 from kafkawire.messages.create_acls_response import CreateAclsResponse
 from kafkawire.messages.delete_acls_request import DeleteAclsFilter
 from kafkawire.messages.delete_acls_response import DeleteAclsResponse
+from kafkawire.messages.unregister_controller_request import UnregisterControllerRequest
+from kafkawire.messages.unregister_controller_response import UnregisterControllerResponse
 
 from .harness import CLUSTER, Harness
 from .node_requests import controller, directories
@@ -242,6 +244,25 @@ def test_a_controller_is_registered() -> None:
     old = secured(**{"metadata.version": 14})
     refused = old.exchange(controller(3001), ControllerRegistrationResponse)
     assert refused.error_code == E.UNSUPPORTED_VERSION
+
+
+def test_a_controller_is_unregistered() -> None:
+    harness = Harness()
+    harness.exchange(controller(3001), ControllerRegistrationResponse)
+    request = UnregisterControllerRequest(controller_id=3001)
+    assert harness.exchange(request, UnregisterControllerResponse).error_code == E.NONE
+    assert harness.controller.image.controllers == {}
+    again = harness.exchange(request, UnregisterControllerResponse)
+    assert again.error_code == E.CONTROLLER_ID_NOT_REGISTERED
+
+
+def test_the_active_controller_does_not_unregister_itself() -> None:
+    harness = Harness(ControllerConfig(CLUSTER, node_id=3001))
+    harness.exchange(controller(3001), ControllerRegistrationResponse)
+    request = UnregisterControllerRequest(controller_id=3001)
+    response = harness.exchange(request, UnregisterControllerResponse)
+    assert response.error_code == E.INVALID_REQUEST
+    assert list(harness.controller.image.controllers) == [3001]
 
 
 def test_a_replica_is_in_the_directory_that_its_broker_names() -> None:

@@ -7,6 +7,8 @@ import pytest
 from kafkawire import ApiKey
 from kafkawire.broker.security.operations import AclResource, Operation
 from kafkawire.messages.access_control_entry_record import AccessControlEntryRecord
+from kafkawire.messages.create_delegation_token_request import CreateDelegationTokenRequest
+from kafkawire.messages.create_delegation_token_response import CreateDelegationTokenResponse
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.default_principal_data import DefaultPrincipalData
@@ -14,7 +16,7 @@ from kafkawire.messages.envelope_request import EnvelopeRequest
 from kafkawire.messages.envelope_response import EnvelopeResponse
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.primitives import Message
-from kafkawire.protocol import ErrorCode, decode_response_header, encode_frame
+from kafkawire.protocol import ErrorCode, decode_response_header, encode_frame, encode_versioned
 
 from ..broker.security.acls import CLUSTER, acl
 from .front_harness import NodeHarness
@@ -45,6 +47,28 @@ def test_the_controller_decides_on_what_is_in_it(version: int) -> None:
     assert head.header.correlation_id == CORRELATION_ID
     response = CreateTopicsResponse.decode(found.response_data[head.end :], version)
     assert [(each.name, each.error_code) for each in response.topics] == [("orders", 0)]
+
+
+def responded_to_token(principal: bytes | None) -> EnvelopeResponse:
+    harness = NodeHarness({"delegation.token.secret.key": "k"})
+    token = CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
+    request = EnvelopeRequest(request_data=content(token, 2), request_principal=principal)
+    return harness.client(listener="CONTROLLER").exchange(request, 0, EnvelopeResponse)
+
+
+def test_a_token_is_for_the_principal_of_the_envelope() -> None:
+    principal = encode_versioned(DefaultPrincipalData(type="User", name="alice"), 0)
+    data = responded_to_token(principal).response_data
+    assert data is not None
+    head = decode_response_header(data, ApiKey.CREATE_DELEGATION_TOKEN, 2)
+    response = CreateDelegationTokenResponse.decode(data[head.end :], 2)
+    assert (response.error_code, response.principal_name) == (ErrorCode.NONE, "alice")
+
+
+@pytest.mark.parametrize("principal", [None, b"", b"\0", b"\0\0\7", b"\0\7\1\1\0\0"])
+def test_a_token_needs_a_valid_principal(principal: bytes | None) -> None:
+    error = ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE
+    assert responded_to_token(principal).error_code == error
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from ...controller.operations.delegation_tokens import Principal
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..fetched import Fetched
 from ..request import DELAYED, HandlerResult, Request
-from .envelope import EnvelopePlan, opened
+from .envelope import WITH_PRINCIPAL, EnclosedPlan, EnvelopePlan, enclosed, opened
 
 B = TypeVar("B", bound=Message)
 M = TypeVar("M", bound=Message, contravariant=True)
@@ -68,6 +69,14 @@ class ForwardingManager:
             inner = opened(request)
             if isinstance(inner, Message):
                 return inner
+            if inner.api_key in WITH_PRINCIPAL:
+                self._submit(request, request.body, AsItIs[Message](), now)
+                return DELAYED
             request, plan = inner, EnvelopePlan(inner)
         self._submit(request, instead or request.body, plan or AsItIs[Message](), now)
+        return DELAYED
+
+    def forward_for(self, principal: Principal, request: Request, now: float) -> HandlerResult:
+        """Let the controller decide on a request that it has to know the principal of."""
+        self._submit(request, enclosed(request, principal), EnclosedPlan(request), now)
         return DELAYED

@@ -1,5 +1,7 @@
 """Requests of clients that a broker forwards in an Envelope (KIP-590), as a real Kafka does.
 
+Our own brokers do so where the controller has to know the principal of the client.
+
 What is in an Envelope is handled as if its client had sent it; the response goes back in one.
 An Envelope in an Envelope, and what clients do not send to controllers, is an invalid request.
 """
@@ -7,18 +9,37 @@ An Envelope in an Envelope, and what clients do not send to controllers, is an i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
+from ...controller.operations.delegation_tokens import Principal
 from ...controller.operations.refusals import is_refused
-from ...errors import DecodeError, UnsupportedVersion
+from ...errors import DecodeError, RemoteProtocolError, UnsupportedVersion
 from ...messages.api_key import ApiKey
+from ...messages.default_principal_data import DefaultPrincipalData
 from ...messages.envelope_request import EnvelopeRequest
 from ...messages.envelope_response import EnvelopeResponse
 from ...primitives import Message
-from ...protocol import ErrorCode, decode_request_body, decode_request_header, encode_frame
+from ...protocol import (
+    ErrorCode,
+    decode_request_body,
+    decode_request_header,
+    decode_response_body,
+    decode_response_header,
+    encode_frame,
+    encode_versioned,
+)
 from ..apis import FORWARDED
 from ..request import Request
 
+WITH_PRINCIPAL: Final = frozenset(
+    {
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+    }
+)
+"""APIs whose Envelopes the controller opens itself, as it needs the principal."""
 SIZE: Final = 4
 """The size in front of a frame, which an Envelope leaves out."""
 
@@ -57,3 +78,39 @@ def opened(request: Request) -> Request | EnvelopeResponse:
         client_id=header.client_id,
         body=body,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosedPlan:
+    """A request that was forwarded in an Envelope of this broker."""
+
+    request: Request
+
+    def response(self, body: EnvelopeResponse, _now: float) -> Message:
+        """Take the response out of its Envelope. WireError for one that is invalid."""
+        key, version = self.request.api_key, self.request.version
+        if body.error_code or body.response_data is None:
+            raise RemoteProtocolError(f"Envelope refused with error code {body.error_code}")
+        head = decode_response_header(body.response_data, key, version)
+        return decode_response_body(key, version, body.response_data, head.end).message
+
+
+def enclosed(request: Request, principal: Principal) -> EnvelopeRequest:
+    """Put a request into an Envelope. principal: of its client."""
+    data = DefaultPrincipalData(type=principal.type, name=principal.name)
+    frame = encode_frame(
+        request.body, request.version, request.correlation_id, client_id=request.client_id
+    )
+    return EnvelopeRequest(
+        request_data=frame[SIZE:],
+        request_principal=encode_versioned(data, 0),
+        client_host_address=_address(request.client_host),
+    )
+
+
+def _address(host: str) -> bytes:
+    """Return the bytes of an IP address; of another host none."""
+    try:
+        return ip_address(host).packed
+    except ValueError:
+        return b""

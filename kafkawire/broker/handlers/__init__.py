@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, cast
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ...protocol import ErrorCode
-from ..apis import FORWARDING, Listener, handler_of, served_on
+from ..apis import APIS, FORWARDING, Handled, Listener, handler_of, served_on
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import HandlerResult, Request
@@ -34,7 +34,7 @@ class Handler(Protocol):
 class Handlers(Mapping[ApiKey, Handler]):
     """API key -> its handler. Modules are imported at first use, so that a cluster starts faster.
 
-    listener: a controller hands what it serves to its machines, but for ApiVersions.
+    listener: the Fetch of a controller is that of its quorum, not of replicas of topics.
     """
 
     def __init__(self, listener: Listener) -> None:
@@ -47,7 +47,7 @@ class Handlers(Mapping[ApiKey, Handler]):
         if handler is None:
             if key not in self._keys:
                 raise KeyError(key)
-            forwards = self._forwards and key is not ApiKey.API_VERSIONS
+            forwards = self._forwards and APIS[key].handled is Handled.REPLICAS
             module = import_module(f"{__name__}.{FORWARDING if forwards else handler_of(key)}")
             handler = self._modules[key] = cast(Handler, module)
         return handler

@@ -35,14 +35,14 @@ from .request_channel import ErrorResponse, RequestChannel
 from .scheduler import RequestScheduler
 
 if TYPE_CHECKING:
-    from ..security.server import Authentication, ScramCredentials, Users
+    from ..security.server import Authentication, ScramCredentials, TokenCredentials, Users
 
 
 class SocketServer:
     """The clients of one or more brokers.
 
     error_response: builds the response to a request that has failed. passwords: of users, by name.
-    credentials: of users with SCRAM, besides those of `passwords`.
+    credentials: of users with SCRAM, besides those of `passwords`. tokens: of delegation tokens.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class SocketServer:
         error_response: ErrorResponse,
         passwords: Mapping[str, str],
         credentials: ScramCredentials | None = None,
+        tokens: TokenCredentials | None = None,
     ) -> None:
         self._context = context
         self.connections = Connections(context.settings, context.bounds)
@@ -58,6 +59,7 @@ class SocketServer:
         self.channel = RequestChannel(context, self.connections, self.scheduler, error_response)
         self._passwords = passwords
         self._credentials = credentials
+        self._tokens = tokens
         self._users: Users | None = None
         self._mapping_rules: tuple[MappingRule, ...] | None = None
 
@@ -91,7 +93,8 @@ class SocketServer:
         context = self._context
         if self._users is None:
             credentials = self._credentials or no_credential
-            self._users = Users(self._passwords, context.new_uuid, credentials)
+            tokens = self._tokens or no_credential
+            self._users = Users(self._passwords, context.new_uuid, credentials, tokens)
         return Authentication(
             mechanisms,
             self._users,

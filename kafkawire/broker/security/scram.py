@@ -47,16 +47,19 @@ def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> C
 class Scram:
     """One authentication.
 
-    look_up: returns the credential of a user, None if unknown. nonce: the server's part.
+    look_up: returns the credential of a user, None if unknown. look_up_token: that of a delegation
+    token, by its id, and the user that it stands for. nonce: the server's part.
     lenient_nonce: whether the final message may repeat the client's part of the nonce, as
     librdkafka 2.0 does and Kafka accepted before it compared nonces (CVE-2024-56128).
     """
 
     mechanism: str
     look_up: Callable[[str], Credential | None]
+    look_up_token: Callable[[str], tuple[str, Credential] | None]
     nonce: str
     lenient_nonce: bool = False
     user: str = ""
+    has_token: bool = False
     _credential: Credential | None = None
     _nonce: str = ""
     _header: bytes = b""
@@ -73,15 +76,13 @@ class Scram:
 
     def _first(self, token: bytes) -> bytes:
         first = client_first(token)
-        found = self.look_up(first.user)
-        if found is None:
-            raise RemoteProtocolError("Authentication failed: invalid credentials")
+        user, found = self._find(first.user, first.token)
         if first.authzid not in ("", first.user):
             raise RemoteProtocolError(
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
             )
-        self.user = first.user
+        self.user, self.has_token = user, first.token
         self._credential = found
         self._header = first.header
         self._nonce = first.nonce + self.nonce
@@ -89,6 +90,18 @@ class Scram:
         server_first = f"r={self._nonce},s={salt},i={found.iterations}".encode()
         self._auth_message = first.bare + b"," + server_first
         return server_first
+
+    def _find(self, name: str, is_token: bool) -> tuple[str, Credential]:
+        """Return the user that authenticates, and the credential."""
+        if not is_token:
+            found = self.look_up(name)
+            if found is None:
+                raise RemoteProtocolError("Authentication failed: invalid credentials")
+            return name, found
+        token = self.look_up_token(name)
+        if token is None:
+            raise RemoteProtocolError(f"Token Authentication failed: Invalid tokenId : {name}")
+        return token
 
     def _last(self, token: bytes) -> bytes:
         assert self._credential is not None

@@ -18,9 +18,11 @@ from ...errors import RemoteProtocolError
 NAME: Final = r"(?:[^\x00=,]|=2C|=3D)+"
 NONCE: Final = r"[\x21-\x2b\x2d-\x7e]+"
 EXTENSIONS: Final = r"(?:,[A-Za-z]=[^\x00,]+)*"
+OF_KAFKA: Final = r"(?:,(?:[A-Za-z]=[^\x00,]+|tokenauth=(?:true|false)))*"
+TOKEN: Final = "tokenauth=true"
 FIRST: Final = re.compile(
     rf"(?P<header>[ny],(?:a=(?P<authzid>{NAME}))?,)"
-    rf"(?P<bare>n=(?P<user>{NAME}),r=(?P<nonce>{NONCE}){EXTENSIONS})"
+    rf"(?P<bare>n=(?P<user>{NAME}),r=(?P<nonce>{NONCE})(?P<extensions>{OF_KAFKA}))"
 )
 FINAL: Final = re.compile(
     rf"(?P<bare>c=(?P<binding>[^,]+),r=(?P<nonce>{NONCE}){EXTENSIONS}),p=(?P<proof>[^,]+)"
@@ -28,13 +30,17 @@ FINAL: Final = re.compile(
 
 
 class ClientFirst(NamedTuple):
-    """header: the GS2 header with its commas; bare: the rest; authzid: "" for none."""
+    """header: the GS2 header with its commas; bare: the rest; authzid: "" for none.
+
+    token: whether the user is the id of a delegation token, by an extension of Kafka.
+    """
 
     header: bytes
     bare: bytes
     user: str
     nonce: str
     authzid: str
+    token: bool
 
 
 class ClientFinal(NamedTuple):
@@ -60,6 +66,7 @@ def client_first(data: bytes) -> ClientFirst:
         _name(found["user"]),
         found["nonce"],
         _name(found["authzid"] or ""),
+        TOKEN in found["extensions"].split(","),
     )
 
 

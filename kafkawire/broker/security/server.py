@@ -46,6 +46,10 @@ ScramCredentials = Callable[[str, str], Credential | None]
 """(mechanism, user) -> the credential; None for none."""
 
 
+TokenCredentials = Callable[[str, str], tuple[str, Credential] | None]
+"""(mechanism, id of a delegation token) -> its owner and its credential; None for none."""
+
+
 def no_credential(_mechanism: str, _user: str) -> None:
     """Find no credential."""
 
@@ -53,7 +57,8 @@ def no_credential(_mechanism: str, _user: str) -> None:
 class Users:
     """The users and their passwords. new_salt: returns the salt of a SCRAM credential.
 
-    credentials: those that take precedence over one derived from a password.
+    credentials: those that take precedence over one derived from a password. tokens: those of
+    delegation tokens.
     """
 
     def __init__(
@@ -61,10 +66,12 @@ class Users:
         passwords: Mapping[str, str],
         new_salt: Callable[[], bytes],
         credentials: ScramCredentials = no_credential,
+        tokens: TokenCredentials = no_credential,
     ) -> None:
         self._passwords = dict(passwords)
         self._new_salt = new_salt
         self._credentials = credentials
+        self.token = tokens
         self._scram: dict[tuple[str, str], Credential] = {}
 
     def check_password(self, user: str, password: str) -> bool:
@@ -90,7 +97,8 @@ class Users:
 class Authentication:
     """The authentication of one connection.
 
-    user: the authenticated principal, once done. lenient_nonce: as of `Scram`.
+    user: the authenticated principal, once done. has_token: whether it authenticated with a
+    delegation token. lenient_nonce: as of `Scram`.
     """
 
     enabled: tuple[str, ...]
@@ -99,6 +107,7 @@ class Authentication:
     state: State = State.HANDSHAKE
     mechanism: str = ""
     user: str = ""
+    has_token: bool = False
     lenient_nonce: bool = False
     _scram: Scram | None = field(default=None)
 
@@ -129,6 +138,7 @@ class Authentication:
             self._scram = Scram(
                 mechanism,
                 lambda user: self.users.scram(mechanism, user),
+                lambda token_id: self.users.token(mechanism, token_id),
                 self.new_nonce(),
                 self.lenient_nonce,
             )
@@ -145,7 +155,7 @@ class Authentication:
             raise
         if authenticated:
             if self._scram is not None:
-                self.user = self._scram.user
+                self.user, self.has_token = self._scram.user, self._scram.has_token
             self._move_to(S.DONE)
         return response
 
@@ -165,7 +175,7 @@ class Authentication:
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
             )
-        self.user = user
+        self.user, self.has_token = user, False
         return b"", True
 
     def fail(self) -> None:

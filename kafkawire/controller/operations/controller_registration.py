@@ -1,4 +1,7 @@
-"""ControllerRegistration (KIP-919): controllers say where they listen and what they support."""
+"""ControllerRegistration (KIP-919): controllers say where they listen and what they support.
+
+UnregisterController removes the registration of one that will not come back.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from ...messages.register_controller_record import (
     ControllerFeature,
     RegisterControllerRecord,
 )
+from ...messages.unregister_controller_record import UnregisterControllerRecord
+from ...messages.unregister_controller_request import UnregisterControllerRequest
+from ...messages.unregister_controller_response import UnregisterControllerResponse
 from ...metadata.versions import REGISTERED_CONTROLLERS
 from ...protocol import ErrorCode
 from ..state import ControllerState
@@ -48,3 +54,21 @@ def register_controller(
         )
     )
     return ControllerRegistrationResponse(error_message=None)
+
+
+def unregister_controller(
+    state: ControllerState, body: UnregisterControllerRequest, _version: int, _now: float
+) -> UnregisterControllerResponse:
+    """Forget a controller; the active one cannot forget itself."""
+    if body.controller_id == state.config.node_id:
+        return UnregisterControllerResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message="Controller cannot unregister itself while it is active.",
+        )
+    if body.controller_id not in state.image.controllers:
+        return UnregisterControllerResponse(
+            error_code=ErrorCode.CONTROLLER_ID_NOT_REGISTERED,
+            error_message=f"Controller ID {body.controller_id} is not currently registered.",
+        )
+    state.write(UnregisterControllerRecord(controller_id=body.controller_id))
+    return UnregisterControllerResponse(error_message=None)

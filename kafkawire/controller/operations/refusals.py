@@ -46,11 +46,15 @@ from ...messages.elect_leaders_response import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from ...messages.envelope_request import EnvelopeRequest
+from ...messages.envelope_response import EnvelopeResponse
 from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from ...messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from ...messages.list_partition_reassignments_response import ListPartitionReassignmentsResponse
 from ...messages.unregister_broker_request import UnregisterBrokerRequest
 from ...messages.unregister_broker_response import UnregisterBrokerResponse
+from ...messages.unregister_controller_request import UnregisterControllerRequest
+from ...messages.unregister_controller_response import UnregisterControllerResponse
 from ...messages.update_features_request import UpdateFeaturesRequest
 from ...messages.update_features_response import UpdateFeaturesResponse
 from ...primitives import Message
@@ -201,9 +205,11 @@ REFUSALS: Final[Mapping[type[Message], Refusal]] = {
     DeleteAclsRequest: _deleted_acls,
     DeleteTopicsRequest: _deleted,
     ElectLeadersRequest: _elections,
+    EnvelopeRequest: _top(EnvelopeResponse),
     IncrementalAlterConfigsRequest: _incremental,
     ListPartitionReassignmentsRequest: _top_with_text(ListPartitionReassignmentsResponse),
     UnregisterBrokerRequest: _top_with_text(UnregisterBrokerResponse),
+    UnregisterControllerRequest: _top_with_text(UnregisterControllerResponse),
     UpdateFeaturesRequest: _top_with_text(UpdateFeaturesResponse),
 }
 """Request -> its response with an error for all of it."""

@@ -21,9 +21,11 @@ from ...messages.create_topics_request import CreateTopicsRequest
 from ...messages.delete_acls_request import DeleteAclsRequest
 from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.elect_leaders_request import ElectLeadersRequest
+from ...messages.envelope_request import EnvelopeRequest
 from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from ...messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from ...messages.unregister_broker_request import UnregisterBrokerRequest
+from ...messages.unregister_controller_request import UnregisterControllerRequest
 from ...messages.update_features_request import UpdateFeaturesRequest
 from ...metadata import MetadataImage
 from ...primitives import Message
@@ -35,8 +37,9 @@ from .broker_heartbeat import heartbeat
 from .broker_registration import register, unregister
 from .change_topics import create_partitions, delete_topics
 from .client_quotas import alter_client_quotas
-from .controller_registration import register_controller
+from .controller_registration import register_controller, unregister_controller
 from .create_topics import create_topics
+from .delegation_tokens import enveloped
 from .elect_leaders import elect_leaders
 from .producer_ids import allocate
 from .reassignments import alter_reassignments, list_reassignments
@@ -64,8 +67,10 @@ WRITES: Final[Mapping[type[Message], Operation]] = {
     DeleteAclsRequest: delete_acls,
     DeleteTopicsRequest: delete_topics,
     ElectLeadersRequest: elect_leaders,
+    EnvelopeRequest: enveloped,
     IncrementalAlterConfigsRequest: incremental_alter_configs,
     UnregisterBrokerRequest: unregister,
+    UnregisterControllerRequest: unregister_controller,
     UpdateFeaturesRequest: update_features,
 }
 """Request -> the operation that writes records and makes the response."""

@@ -24,6 +24,7 @@ from ...broker.deadlines import Deadlines
 from ...broker.events import Authenticated, Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...broker.request import NODE_CLIENT_ID
+from ...broker.security.tokens import token_credential
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
 from ...protocol import ErrorCode
@@ -93,8 +94,7 @@ class NodeFront:
         self.peers = Peers(
             f"{NODE_CLIENT_ID}{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
         )
-        users = Users(options.passwords, lambda *key: self.broker.metadata.scram_credential(*key))
-        self._listeners = self._listen(users)
+        self._listeners = self._listen(self._users())
         """By name; those of brokers are one object."""
         listeners = self._listeners[main[0].name]
         self.broker: BrokerFront = BrokerFront(config, listeners, self.machines, settings, options)
@@ -106,6 +106,17 @@ class NodeFront:
         """Who has deadlines, besides those that are kept in `Deadlines`."""
         self._deadlines = self._kept_deadlines()
         self._failed = self.broker.failed_appends
+
+    def _users(self) -> Users:
+        """Return who may authenticate: also users and tokens of the metadata."""
+        static, new_uuid = self._settings.given, self._new_uuid
+        return Users(
+            self._options.passwords,
+            lambda *key: self.broker.metadata.scram_credential(*key),
+            lambda *key: token_credential(
+                self.broker.metadata.image, static, key, self.config.wall_ms(self._now), new_uuid
+            ),
+        )
 
     def _listen(self, users: Users) -> dict[str, Listeners]:
         listeners: dict[str, Listeners] = {}

@@ -33,17 +33,21 @@ from ...primitives import Message
 from ...protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from ...broker.security.server import ScramCredentials
+    from ...broker.security.server import ScramCredentials, TokenCredentials
 
 ConnectionDeadline = IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
 ClientEvent = Connected | Drained | Disconnected | Unreadable | Authenticated
 
 
 class Users(NamedTuple):
-    """Who may authenticate. credentials: of SCRAM, besides those of the passwords."""
+    """Who may authenticate.
+
+    credentials: of SCRAM, besides those of the passwords. tokens: of delegation tokens.
+    """
 
     passwords: Mapping[str, str]
     credentials: ScramCredentials | None = None
+    tokens: TokenCredentials | None = None
 
 
 NO_USERS: Final = Users({})

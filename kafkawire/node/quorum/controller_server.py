@@ -39,6 +39,8 @@ class ControllerServer:
             bootstrap[METADATA_VERSION] = config.metadata_version
         settings = ControllerConfig(
             config.cluster_id,
+            node_id=config.node_id,
+            epoch_ms=config.epoch_ms,
             session_timeout=config.session_timeout,
             rebalance_interval=config.rebalance_interval,
             features=supported_features(features),

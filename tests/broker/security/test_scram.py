@@ -29,7 +29,11 @@ FINAL = f"c=biws,r={NONCE}{SERVER_NONCE}"
 def exchange(mechanism: str = "SCRAM-SHA-256", lenient_nonce: bool = False) -> Scram:
     stored = credential(mechanism, PASSWORD, SALT, 4096)
     return Scram(
-        mechanism, lambda user: stored if user == USER else None, SERVER_NONCE, lenient_nonce
+        mechanism,
+        lambda user: stored if user == USER else None,
+        lambda _token_id: None,
+        SERVER_NONCE,
+        lenient_nonce,
     )
 
 

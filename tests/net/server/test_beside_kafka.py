@@ -142,6 +142,7 @@ def steps() -> Iterator[Step]:
     yield from consumer_groups()
     yield from migration_steps.steps()
     yield from telemetry()
+    yield from unregistrations()
     yield "handshake without SASL", "SaslHandshake", 1, {"mechanism": "PLAIN"}
     yield "cluster", "DescribeCluster", 1, {"endpointType": 1}
     yield "cluster, controllers", "DescribeCluster", 1, {"endpointType": 2}
@@ -388,6 +389,12 @@ def telemetry() -> Iterator[Step]:
             "metrics": "",
         }
         yield f"push to a subscription: {what}", "PushTelemetry", 0, pushed
+
+
+def unregistrations() -> Iterator[Step]:
+    for controller_id in (99, -1, 1):  # the last is the active controller
+        fields: Fields = {"controllerId": controller_id}
+        yield f"unregister {controller_id}", "UnregisterController", 0, fields
 
 
 EXPLAINED: Final[dict[str, str]] = {
