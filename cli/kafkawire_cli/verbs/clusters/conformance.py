@@ -19,8 +19,8 @@ from kafkawire.net.admin import ADMIN_KEYS
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
-from ...render.conformance import as_json, sections
-from ...render.page.conformance import page
+from ...render.conformance.page import page
+from ...render.conformance.sections import as_json, sections
 from ...render.report import print_report
 
 PREFIX: Final = "kafkawire-conformance"

@@ -13,7 +13,7 @@ from kafkawire.conformance.connection import Exchange
 from kafkawire.conformance.run import Outcome, Result
 from kafkawire.display import plural
 
-from .report import Section
+from ..report import Section
 
 SHOWN: Final = 1_000
 """Characters of a request or response that the text shows; JSON has all."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from kafkawire.conformance.run import Outcome, Result
 
-from ..conformance import counts, failures, ranges, rows_of
+from .sections import counts, failures, ranges, rows_of
 
 STYLE: Final = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }

@@ -1,0 +1,1 @@
+"""The results of conformance checks: as text, as JSON, as a page."""
