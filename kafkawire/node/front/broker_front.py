@@ -3,6 +3,8 @@
 They follow the metadata that the machines publish, and nothing else.
 """
 
+# over 300 lines: all that a broker has behind its listener, and a table of what is due
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
