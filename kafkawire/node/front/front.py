@@ -8,6 +8,8 @@ no response overtakes the records that it rests on.
     Node ─▶ SendRequest ─▶ Peers ─▶ other nodes        Node ─▶ Published ─▶ metadata, groups
 """
 
+# over 300 lines: one machine, its composition and the effects of its parts
+
 from __future__ import annotations
 
 import logging
