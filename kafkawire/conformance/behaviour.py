@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from ..errors import KafkaWireError
+from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..protocol.error_code import ErrorCode
 
@@ -53,6 +54,13 @@ class Behaviour:
     lowest: int = 0
     highest: int = NEWEST
     needs: Mapping[ApiKey, int] = field(default_factory=dict)
+
+
+def api_name(api: ApiKey) -> str:
+    """Return the name of an API as in the schemas, such as "Fetch"."""
+    request = REGISTRY.request(api)
+    assert request is not None
+    return request.name.removesuffix("Request")
 
 
 def expect(actual: object, expected: object, what: str) -> None:

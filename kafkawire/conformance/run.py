@@ -20,7 +20,7 @@ from ..messages.api_key import ApiKey
 from ..messages.api_versions_request import ApiVersionsRequest
 from ..messages.api_versions_response import ApiVersionsResponse
 from ..net.brokers.recording import Recording
-from .behaviour import Behaviour, NotOffered
+from .behaviour import Behaviour, NotOffered, api_name
 from .connection import Connection, Exchange, Target, Unanswered
 from .session import Names, Session
 
@@ -89,12 +89,12 @@ def versions_of(behaviour: Behaviour, versions: Mapping[ApiKey, range]) -> Seque
     """Return the versions in which a behaviour can be checked, or why there are none."""
     for api, lowest in behaviour.needs.items():
         if api not in versions or versions[api][-1] < lowest:
-            return f"{api.name} {lowest} or newer is not offered"
+            return f"{api_name(api)} {lowest} or newer is not offered"
     have = versions.get(behaviour.api, range(0))
     found = [each for each in have if behaviour.lowest <= each <= behaviour.highest]
     if found:
         return found
-    return f"{behaviour.api.name} is not offered" + (
+    return f"{api_name(behaviour.api)} is not offered" + (
         f" in version {behaviour.lowest}" if have else ""
     )
 
@@ -145,7 +145,7 @@ async def check(
     captures: Path | None,
 ) -> Result:
     """Check a behaviour in one version, and clean up after it."""
-    with recorded(captures, f"{names.prefix}-{behaviour.api.name}-{version}") as recording:
+    with recorded(captures, f"{names.prefix}-{api_name(behaviour.api)}-{version}") as recording:
         session = Session(target, bootstrap(target.values)[0], versions, names, recording.writer)
         outcome, detail = Outcome.PASSED, ""
         try:

@@ -42,7 +42,7 @@ from ..net.admin.calls import only
 from ..net.brokers.recording import Recording
 from ..primitives import ZERO_UUID, Message
 from ..protocol.error_code import ErrorCode
-from .behaviour import Deviation, expect_success
+from .behaviour import Deviation, api_name, expect_success
 from .connection import Connection, Exchange, Target
 
 LATEST: Final = -1
@@ -132,7 +132,7 @@ class Session:
         """Return the newest version of an API up to one."""
         versions = self.versions.get(api, range(0))
         if not versions or versions.start > highest:
-            raise Deviation(f"{api.name} is not offered in a version up to {highest}")
+            raise Deviation(f"{api_name(api)} is not offered in a version up to {highest}")
         return min(versions[-1], highest)
 
     async def connection(self, address: tuple[str, int] | None = None) -> Connection:
@@ -260,7 +260,7 @@ class Session:
             else (ApiKey.DESCRIBE_TRANSACTIONS, transaction)
         )
         if api in self.versions:
-            await self.settled(attempt, f"{api.name} of {key}")
+            await self.settled(attempt, f"{api_name(api)} of {key}")
 
     @property
     def timeout_ms(self) -> int:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from kafkawire import REGISTRY
 from kafkawire.broker.apis import client_apis
 from kafkawire.broker.releases import LATEST, Offer
-from kafkawire.node.front.apis import CONTROLLER_APIS
+from kafkawire.node.front.apis import controller_apis
 from tests.conftest import FIXTURES, ROOT
 from tests.real.api_versions import BROKER, CONTROLLER, recorded
 
@@ -50,7 +50,9 @@ def names(offer: Offer) -> dict[str, str]:
 
 def ours(release: str, listener: str) -> dict[str, str]:
     """Return what a listener of ours offers. Controllers have the newest versions."""
-    return names(client_apis(release).listed if listener == BROKER else CONTROLLER_APIS.listed)
+    return names(
+        client_apis(release).listed if listener == BROKER else controller_apis(LATEST).listed
+    )
 
 
 def listeners(release: str) -> Iterable[str]:

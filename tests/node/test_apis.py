@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import REGISTRY, ApiKey, ErrorCode
-from kafkawire.broker.apis import Listener, served_on
+from kafkawire.broker.apis import APIS, Handled, Listener, client_apis, served_on
 from kafkawire.broker.handlers import CONTROLLER_HANDLERS, HANDLERS, Handlers
-from kafkawire.broker.releases import Offer
+from kafkawire.broker.releases import LATEST, Offer, releases
 from kafkawire.messages.controller_registration_request import ControllerRegistrationRequest
 from kafkawire.messages.controller_registration_response import ControllerRegistrationResponse
-from kafkawire.node.front.apis import CONTROLLER_APIS
+from kafkawire.node.front.apis import controller_apis
 
 from ..real.requests import Known, filled
 from .front_harness import NodeHarness
@@ -36,7 +36,7 @@ def assert_responds(harness: NodeHarness, listener: str, name: str, version: int
     assert type(response).__name__ == name.replace("Request", "Response"), client.closed
 
 
-@pytest.mark.parametrize(("name", "version"), every_version(CONTROLLER_APIS.served))
+@pytest.mark.parametrize(("name", "version"), every_version(controller_apis(LATEST).served))
 def test_a_controller_responds(name: str, version: int) -> None:
     harness = NodeHarness(topics={"t": 1})  # a request may end its leadership
     assert_responds(harness, "CONTROLLER", name, version)
@@ -64,5 +64,15 @@ def test_a_controller_is_registered() -> None:
 
 
 def test_controllers_and_brokers_serve_what_the_table_says() -> None:
-    assert CONTROLLER_APIS.served.keys() == served_on(Listener.CONTROLLER)
-    assert ApiKey.PRODUCE not in CONTROLLER_APIS.served
+    assert controller_apis(LATEST).served.keys() == served_on(Listener.CONTROLLER)
+    assert ApiKey.PRODUCE not in controller_apis(LATEST).served
+
+
+@pytest.mark.parametrize("release", releases())
+def test_controllers_have_what_brokers_of_their_release_forward(release: str) -> None:
+    brokers, controllers = client_apis(release).listed, controller_apis(release).served
+    forwarded = [key for key in brokers if APIS[key].handled is Handled.CONTROLLER]
+    assert forwarded
+    for key in forwarded:
+        assert brokers[key].first in controllers[key], key
+        assert brokers[key].last in controllers[key], key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
 
 from ...broker.apis import Listener, SupportedApis, client_apis, served_on
 from ...broker.releases import LATEST, Versions, versions_of
@@ -19,7 +19,7 @@ def listener_apis(config: NodeConfig, listener: str, zookeeper: bool = False) ->
     have controllers.
     """
     if listener == config.controller_listener:
-        return CONTROLLER_APIS
+        return controller_apis(config.release)
     release = LATEST if is_between_brokers(config, listener) else config.release
     return client_apis(release, zookeeper)
 
@@ -29,18 +29,22 @@ def is_between_brokers(config: NodeConfig, listener: str) -> bool:
     return listener == config.inter_broker_listener and len(config.broker_listeners) > 1
 
 
-def _controller_apis() -> SupportedApis:
-    versions = {key: _controller_versions(key) for key in served_on(Listener.CONTROLLER)}
+@cache
+def controller_apis(release: str) -> SupportedApis:
+    """Return what controllers support: the newest versions, and those that brokers forward.
+
+    release: of the brokers.
+    """
+    versions = {key: _controller_versions(key, release) for key in served_on(Listener.CONTROLLER)}
     versions[ApiKey.API_VERSIONS] = versions_of(LATEST)[ApiKey.API_VERSIONS]
     return SupportedApis(LATEST, versions, versions)
 
 
-def _controller_versions(key: ApiKey) -> Versions:
-    """Return the versions of the newest release, of those that the quorum has."""
+def _controller_versions(key: ApiKey, release: str) -> Versions:
+    """Return the versions of a release and of newer ones, of those that the quorum has."""
     info = REGISTRY.request(key)
     assert info is not None
     newest, quorum = versions_of(LATEST)[key], QUORUM_VERSIONS.get(info.name)
-    return newest if quorum is None else newest & Versions(*quorum)
-
-
-CONTROLLER_APIS: Final = _controller_apis()
+    oldest = min(newest.first, versions_of(release).get(key, newest).first)
+    have = Versions(oldest, newest.last)
+    return have if quorum is None else have & Versions(*quorum)

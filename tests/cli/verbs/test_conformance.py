@@ -35,7 +35,7 @@ def test_failures_are_shown_with_their_exchange_and_packets(tmp_path: Path) -> N
     assert all(each in shown.stdout for each in packets)
     report = json.loads(as_json.stdout)
     failed = [each for each in report["checks"] if each["outcome"] == "failed"]
-    assert {each["api"] for each in failed} == {"LIST_GROUPS"}
+    assert {each["api"] for each in failed} == {"ListGroups"}
     assert report["counts"]["failed"] == len(failed)
     last = failed[0]["exchanges"][-1]
     assert last["response"]["errorCode"] == 42

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
+from kafkawire.conformance.behaviour import api_name
 from kafkawire.conformance.run import Outcome, Result
 
 from .sections import counts, failures, ranges, rows_of
@@ -46,14 +47,14 @@ def page(results: Sequence[Result]) -> str:
 
 def _failures(results: Sequence[Result]) -> Iterator[str]:
     for each in failures(results):
-        api, name = each.behaviour.api.name, each.behaviour.name
+        api, name = api_name(each.behaviour.api), each.behaviour.name
         yield f"<h2 class=failed>{api} {each.version}: {escape(name)}</h2>"
         yield f"<p>{escape(each.detail)}</p>"
         if each.capture is not None:
             yield f"<p>Packets: <code>{escape(str(each.capture))}</code></p>"
         for one in each.exchanges[-1:]:
             parts = {"request": one.request_json(), "response": one.response_json()}
-            text = json.dumps({"api": one.api.name, "version": one.version} | parts, indent=1)
+            text = json.dumps({"api": api_name(one.api), "version": one.version} | parts, indent=1)
             yield f"<pre>{escape(text)}</pre>"
 
 
@@ -66,7 +67,7 @@ def _rows(results: Sequence[Result]) -> Iterator[str]:
         behaviour = row.behaviour
         cells = (
             behaviour.feature.value,
-            behaviour.api.name,
+            api_name(behaviour.api),
             behaviour.name,
             passed,
             failed,

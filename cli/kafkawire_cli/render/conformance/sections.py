@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from kafkawire.conformance.behaviour import Behaviour
+from kafkawire.conformance.behaviour import Behaviour, api_name
 from kafkawire.conformance.connection import Exchange
 from kafkawire.conformance.run import Outcome, Result
 from kafkawire.display import plural
@@ -57,7 +57,7 @@ def sections(results: Sequence[Result]) -> Iterator[Section]:
     """Render results as text: failures first."""
     yield Section("Conformance", lines=[counts(results)])
     for each in failures(results):
-        name = f"{each.behaviour.api.name} {each.version}: {each.behaviour.name}"
+        name = f"{api_name(each.behaviour.api)} {each.version}: {each.behaviour.name}"
         yield Section(f"Failed: {name}", lines=list(_failure(each)))
     rows = [_row(each) for each in rows_of(results)]
     head = ("feature", "API", "behaviour", "passed", "failed", "not offered")
@@ -68,7 +68,7 @@ def _row(row: Row) -> tuple[str, ...]:
     behaviour = row.behaviour
     why = next((each.detail for each in row.results if each.outcome is Outcome.NOT_OFFERED), "")
     passed, failed = (ranges(row.versions(outcome)) for outcome in (Outcome.PASSED, Outcome.FAILED))
-    return (behaviour.feature.value, behaviour.api.name, behaviour.name, passed, failed, why)
+    return (behaviour.feature.value, api_name(behaviour.api), behaviour.name, passed, failed, why)
 
 
 def _failure(result: Result) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _failure(result: Result) -> Iterator[str]:
         yield f"packets: {result.capture}"
     if result.exchanges:
         last = result.exchanges[-1]
-        yield f"request  {last.api.name} {last.version} {_short(last.request_json())}"
+        yield f"request  {api_name(last.api)} {last.version} {_short(last.request_json())}"
         yield f"response {_short(last.response_json())}"
 
 
@@ -110,7 +110,7 @@ def _check(result: Result) -> dict[str, Any]:
     behaviour = result.behaviour
     return {
         "feature": behaviour.feature.value,
-        "api": behaviour.api.name,
+        "api": api_name(behaviour.api),
         "version": result.version,
         "behaviour": behaviour.name,
         "outcome": result.outcome.value,
@@ -123,7 +123,7 @@ def _check(result: Result) -> dict[str, Any]:
 
 def _exchange(exchange: Exchange) -> dict[str, Any]:
     return {
-        "api": exchange.api.name,
+        "api": api_name(exchange.api),
         "version": exchange.version,
         "request": exchange.request_json(),
         "response": exchange.response_json(),
