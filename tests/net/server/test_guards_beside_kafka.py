@@ -31,6 +31,8 @@ from kafkawire.messages.describe_user_scram_credentials_request import (
 )
 from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
 from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
+from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
+from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.messages.offset_commit_request import OffsetCommitRequest
@@ -137,6 +139,11 @@ class Side:
         assert isinstance(commit, OffsetCommitRequest)
         commit.member_id, commit.generation_id_or_member_epoch = "", -1
         until(lambda: not errors(admin.exchange(commit, 9, OffsetCommitResponse)))
+        name = NAMES[R.TRANSACTIONAL_ID]
+        of_transactions = FindCoordinatorRequest(key=name, key_type=1)
+        until(lambda: not errors(admin.exchange(of_transactions, 3, FindCoordinatorResponse)))
+        begun = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        until(lambda: not errors(admin.exchange(begun, 4, InitProducerIdResponse)))
 
     @property
     def _is_there(self) -> bool:
