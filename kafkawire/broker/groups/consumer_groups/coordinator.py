@@ -23,48 +23,12 @@ from .group import NO_SUBSCRIPTION, ConsumerGroup, HeartbeatResult
 from .members import JOIN, ConsumerGroupState, HeartbeatRequest
 from .metadata import GroupConfig, Migration
 from .records import decode, encode
-from .topics import Racks, Topic
+from .topics import ClusterTopics
 
 E = ErrorCode
 OF_BROKER: Final = "group.consumer."
 INTERVAL: Final = "assignment.interval.ms"
 MIGRATION: Final = "group.consumer.migration.policy"
-
-
-class ClusterTopics:
-    """The topics of the metadata."""
-
-    def __init__(self, metadata: MetadataCache) -> None:
-        self._metadata = metadata
-
-    @property
-    def version(self) -> int:
-        return self._metadata.offset
-
-    def find(self, name: str) -> Topic | None:
-        """Find a topic."""
-        topic = self._metadata.topics.get(name)
-        return None if topic is None else Topic(topic.topic_id, len(topic.partitions))
-
-    def names(self) -> Iterable[str]:
-        """Return the names of all topics."""
-        return (topic.name for topic in self._metadata.topics)
-
-    def racks(self, name: str) -> Racks:
-        """Return the racks of the replicas of a topic's partitions."""
-        topic, brokers = self._metadata.topics.get(name), self._metadata.image.brokers
-        found = []
-        for partition in () if topic is None else topic.partitions:
-            replicas = (brokers.get(each) for each in partition.replicas)
-            racks = sorted(each.rack for each in replicas if each is not None and each.rack)
-            if racks:
-                found.append((partition.index, tuple(racks)))
-        return tuple(found)
-
-    def name(self, topic_id: bytes) -> str | None:
-        """Return the name of a topic; None if it is deleted."""
-        topic = self._metadata.topics.by_id(topic_id)
-        return None if topic is None else topic.name
 
 
 class ConsumerGroups:

@@ -16,9 +16,9 @@ from ...context import Context
 from ...events import GroupDue
 from ...metadata_cache import MetadataCache
 from ..consumer_groups.checks import Refusal
-from ..consumer_groups.coordinator import ClusterTopics
 from ..consumer_groups.group import HeartbeatResult
 from ..consumer_groups.members import JOIN, Partitions, TopicPartition
+from ..consumer_groups.topics import ClusterTopics
 from ..offsets import LogRecord
 from ..usage import Usage
 from .group import ShareGroup
