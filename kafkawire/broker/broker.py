@@ -83,10 +83,24 @@ class Broker:
                 return self.metadata.finalized_level(feature)
         return 0
 
+    def feature_error(self, name: str) -> ErrorCode:
+        """Return why requests of a feature are refused, NONE if it is finalized.
+
+        A broker that has started does not know it before it has published metadata: clients retry.
+        """
+        if self.finalized_level(name):
+            return ErrorCode.NONE
+        is_published = self.metadata.offset >= 0
+        return (
+            ErrorCode.UNSUPPORTED_VERSION
+            if is_published
+            else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        )
+
     @property
-    def serves_share_groups(self) -> bool:
-        """Whether the cluster has share groups (KIP-932)."""
-        return self.finalized_level(SHARE) > 0
+    def share_groups_error(self) -> ErrorCode:
+        """Why requests of share groups (KIP-932) are refused, NONE if the cluster has these."""
+        return self.feature_error(SHARE)
 
     @property
     def image(self) -> MetadataImage:

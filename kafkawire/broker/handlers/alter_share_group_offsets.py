@@ -33,8 +33,9 @@ def handle(
     now: float,
 ) -> AlterShareGroupOffsetsResponse | Outcome:
     """Set up the state of each partition anew, with its start offset; the group may be new."""
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)

@@ -39,8 +39,10 @@ def handle(
     now: float,
 ) -> ConsumerGroupHeartbeatResponse | Outcome:
     """Pass it to the group."""
-    if CONSUMER not in broker.settings.items(PROTOCOLS) or not broker.finalized_level(GROUP):
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    is_enabled = CONSUMER in broker.settings.items(PROTOCOLS)
+    unserved = broker.feature_error(GROUP) if is_enabled else E.UNSUPPORTED_VERSION
+    if unserved:
+        return error_response(body, unserved)
     heartbeat = _group_request(broker, request, body)
     coordinator = broker.coordinator(body.group_id) if body.group_id else None
     if isinstance(coordinator, ErrorCode):

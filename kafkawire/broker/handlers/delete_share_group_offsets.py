@@ -32,8 +32,9 @@ def handle(
     now: float,
 ) -> DeleteShareGroupOffsetsResponse | Outcome:
     """Delete the state of each topic."""
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     coordinator = broker.coordinator(body.group_id)
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)

@@ -45,8 +45,9 @@ def handle(
 
     Groups and topics that do not exist have no offsets, and no error, as in Kafka.
     """
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     response = DescribeShareGroupOffsetsResponse(
         groups=[
             DescribeShareGroupOffsetsResponseGroup(group_id=each.group_id) for each in body.groups

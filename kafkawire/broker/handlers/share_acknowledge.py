@@ -34,8 +34,9 @@ def handle(
     now: float,
 ) -> ShareAcknowledgeResponse | Outcome:
     """Acknowledge records; the session may end then."""
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     if not body.group_id or not body.member_id:
         return _refused(E.INVALID_REQUEST, "GroupId and MemberId can't be empty.")
     member, epoch = Member(body.group_id, body.member_id), body.share_session_epoch

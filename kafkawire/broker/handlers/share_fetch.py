@@ -42,8 +42,9 @@ def handle(
     now: float,
 ) -> ShareFetchResponse | Outcome:
     """Acknowledge records, then acquire others: now, or when some are available."""
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     invalid = _invalid(body)
     if invalid is not None:
         return _refused(E.INVALID_REQUEST, invalid)

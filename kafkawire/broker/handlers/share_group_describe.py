@@ -36,8 +36,9 @@ def handle(
     now: float,
 ) -> ShareGroupDescribeResponse | Outcome:
     """Describe each group, duplicates once."""
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     requested = dict.fromkeys(body.group_ids)
     groups = [_described(broker, group_id) for group_id in requested]
     if body.include_authorized_operations:

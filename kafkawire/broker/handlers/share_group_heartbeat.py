@@ -35,8 +35,9 @@ def handle(
     now: float,
 ) -> ShareGroupHeartbeatResponse | Outcome:
     """Pass it to the group."""
-    if not broker.serves_share_groups:
-        return error_response(body, E.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
     names = body.subscribed_topic_names
     heartbeat = ShareHeartbeat(
         body.group_id,

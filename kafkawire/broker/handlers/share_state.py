@@ -12,7 +12,6 @@ ReadShareGroupStateSummary   v0
 from __future__ import annotations
 
 from ...primitives import Message
-from ...protocol import ErrorCode
 from ..broker import Broker
 from ..network.connection import Connection
 from ..request import DELAYED, HandlerResult, Request
@@ -25,8 +24,9 @@ def handle(
     broker: Broker, request: Request, body: Message, _connection: Connection, now: float
 ) -> HandlerResult:
     """Hand a request to the share coordinators of the node."""
-    if not broker.serves_share_groups:
-        return error_response(body, ErrorCode.UNSUPPORTED_VERSION)
+    unserved = broker.share_groups_error
+    if unserved:
+        return error_response(body, unserved)
 
     def respond(response: Message, now: float) -> None:
         broker.channel.respond(request.reply_to, response, now)

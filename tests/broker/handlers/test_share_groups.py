@@ -11,6 +11,7 @@ from kafkawire.broker.groups.consumer_groups.assignors import MemberSpec
 from kafkawire.broker.groups.share_groups.assignor import simple
 from kafkawire.broker.topics import SHARE_STATE_TOPIC
 from kafkawire.configs import ResourceType
+from kafkawire.configs.features import GROUP, SHARE
 from kafkawire.messages import share_acknowledge_request as acknowledging
 from kafkawire.messages import write_share_group_state_request as writing
 from kafkawire.messages.alter_share_group_offsets_request import (
@@ -41,6 +42,7 @@ from kafkawire.messages.share_group_describe_response import ShareGroupDescribeR
 from kafkawire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafkawire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
 from kafkawire.messages.write_share_group_state_response import WriteShareGroupStateResponse
+from kafkawire.metadata.image import MetadataImage
 from kafkawire.records import BatchBuilder, end_txn_batch
 from tests.broker.harness import Harness
 from tests.broker.members import coordinator
@@ -469,6 +471,18 @@ def test_a_group_begins_where_its_offsets_are_set(harness: Harness) -> None:
 def test_share_groups_need_their_feature() -> None:
     harness = Harness(topics={"t": 1}, settings=SETTINGS, release="4.1")
     assert Consumer(harness).beat(0, "t").error_code == E.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize("feature", [GROUP, SHARE])
+def test_a_broker_that_has_no_metadata_yet_lets_clients_retry(feature: str) -> None:
+    """It cannot know whether the cluster has the feature; UNSUPPORTED_VERSION would be fatal."""
+    broker = Harness(topics={"t": 1}, settings=SETTINGS).broker()
+    assert broker.feature_error(feature) is E.NONE
+    published, broker.metadata.image = broker.metadata.image, MetadataImage()
+    assert broker.feature_error(feature) is E.COORDINATOR_LOAD_IN_PROGRESS
+    broker.metadata.image = published
+    del published.features[feature]
+    assert broker.feature_error(feature) is E.UNSUPPORTED_VERSION
 
 
 def test_a_session_is_that_of_its_last_connection(harness: Harness) -> None:
