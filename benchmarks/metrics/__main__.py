@@ -38,12 +38,12 @@ VALUE: Final = bytes(100)
 
 def view() -> Metadata:
     """Return a cluster with one topic."""
-    made = Metadata()
+    metadata = Metadata()
     broker = MetadataResponseBroker(node_id=1, host="h", port=1)
     partition = MetadataResponsePartition(partition_index=0, leader_id=1)
     topic = MetadataResponseTopic(name="t", partitions=[partition])
-    made.update(MetadataResponse(brokers=[broker], topics=[topic]), 8, None)
-    return made
+    metadata.update(MetadataResponse(brokers=[broker], topics=[topic]), 8, None)
+    return metadata
 
 
 def requests(number: int, *, measured: bool) -> None:
@@ -86,9 +86,9 @@ def instructions(case: str, number: int) -> int:
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     ours = [sys.executable, "-m", "benchmarks.metrics", case, str(number)]
     done = subprocess.run([*command, *ours], capture_output=True, text=True, check=True)
-    found = re.search(r"Collected : (\d+)", done.stderr)
-    assert found is not None, done.stderr
-    return int(found[1])
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    assert collected is not None, done.stderr
+    return int(collected[1])
 
 
 def main() -> None:

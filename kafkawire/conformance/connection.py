@@ -41,7 +41,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Unanswered(ClientError):
-    """There is no connection, the broker closed it, or it sent no response in time."""
+    """The broker cannot be reached, closed the connection, or sent no response in time."""
 
 
 class Exchange(NamedTuple):
@@ -140,13 +140,15 @@ class Connection:
         Raises Unanswered, DecodeError if the response is not one of that version, to the last byte.
         """
         api = api_of(request)
-        at = len(self.exchanges)
+        number = len(self.exchanges)
         self.exchanges.append(Exchange(api, version, request, None, None))
         await self.write(self.encoded(request, version))
         data = await self.read()
-        self.exchanges[at] = Exchange(api, version, request, None, data)
+        self.exchanges[number] = Exchange(api, version, request, None, data)
         frame = self.decoded(data, api, version)
-        self.exchanges[at] = Exchange(api, version, request, frame.body, data, frame.body_version)
+        self.exchanges[number] = Exchange(
+            api, version, request, frame.body, data, frame.body_version
+        )
         if not isinstance(frame.body, kind):
             raise Unanswered(f"a {type(frame.body).__name__}, expected {kind.__name__}")
         return frame.body
@@ -224,8 +226,8 @@ def _nonce() -> str:
 
 
 async def _identity(values: Values) -> Credentials | OAuthBearerToken | None:
-    found = credentials(values)
-    return await _token(values) if isinstance(found, FromTokenProvider) else found
+    configured = credentials(values)
+    return await _token(values) if isinstance(configured, FromTokenProvider) else configured
 
 
 async def _token(values: Values) -> OAuthBearerToken:

@@ -63,17 +63,17 @@ async def offered(target: Target) -> dict[ApiKey, range]:
         response = await connection.send(ApiVersionsRequest(), 0, ApiVersionsResponse)
     finally:
         connection.close()
-    found: dict[ApiKey, range] = {}
-    known = {each.value: each for each in ApiKey}
+    versions: dict[ApiKey, range] = {}
+    apis = {each.value: each for each in ApiKey}
     for each in response.api_keys:
-        api = known.get(each.api_key)
+        api = apis.get(each.api_key)
         if api is None:
             continue
         have = ours(api)
         first, last = max(each.min_version, have.lowest), min(each.max_version, have.highest)
         if first <= last:
-            found[api] = range(first, last + 1)
-    return found
+            versions[api] = range(first, last + 1)
+    return versions
 
 
 async def reached(target: Target) -> Connection:
@@ -91,9 +91,9 @@ def versions_of(behaviour: Behaviour, versions: Mapping[ApiKey, range]) -> Seque
         if api not in versions or versions[api][-1] < lowest:
             return f"{api_name(api)} {lowest} or newer is not offered"
     have = versions.get(behaviour.api, range(0))
-    found = [each for each in have if behaviour.lowest <= each <= behaviour.highest]
-    if found:
-        return found
+    checked = [each for each in have if behaviour.lowest <= each <= behaviour.highest]
+    if checked:
+        return checked
     return f"{api_name(behaviour.api)} is not offered" + (
         f" in version {behaviour.lowest}" if have else ""
     )
@@ -126,13 +126,13 @@ async def run(
     results: list[Result | asyncio.Task[Result]] = []
     async with asyncio.TaskGroup() as tasks:
         for behaviour in behaviours:
-            found = versions_of(behaviour, versions)
-            if isinstance(found, str):
-                none = Result(behaviour, None, Outcome.NOT_OFFERED, found)
+            chosen = versions_of(behaviour, versions)
+            if isinstance(chosen, str):
+                none = Result(behaviour, None, Outcome.NOT_OFFERED, chosen)
                 results.append(none)
                 on_result(none)
             else:
-                results += [tasks.create_task(checked(behaviour, each)) for each in found]
+                results += [tasks.create_task(checked(behaviour, each)) for each in chosen]
     return [each if isinstance(each, Result) else each.result() for each in results]
 
 

@@ -108,8 +108,8 @@ def per_set(
 
 def _parsed(options: Mapping[str, Any]) -> Options:
     """Parse options. Raises BadOption for those that reports do not have."""
-    given = {name.lower() for name in options}
-    parsed = parse(options if "sets" in given else {**options, "sets": Sets.DIRECTORY})
+    names = {name.lower() for name in options}
+    parsed = parse(options if "sets" in names else {**options, "sets": Sets.DIRECTORY})
     default = Options()
     for field in fields(Options):
         value = getattr(parsed, field.name)

@@ -20,10 +20,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from ..capture.exchanges.exchanges import Ended
 from ..capture.frames.decoding import LocatedItem
 from ..capture.multifile import Blocks, Source, Traffic
-from ..capture.rows import Located, Row
-from ..capture.tables.context import Context
+from ..capture.rows import Row
 from ..capture.tables.multiple import read_together
-from .decode.columns import Shaper, is_bare, keep, needed, rows_of_batch, schema_of, without_body
+from .decode.columns import Shaper, is_bare, keep, needed, rows_of_batch, schema_of
+from .decode.contexts import BareContext
 from .decode.decoding import key_log_of
 from .errors import BadOption, NotStreamed, Unreadable, ascii_safe, in_ascii
 from .options import Options, listed, parse
@@ -114,7 +114,7 @@ def _batches(
     files: tuple[InputFile, ...], needed_columns: list[str], schema: pa.Schema, options: Options
 ) -> Iterator[pa.RecordBatch]:
     table = options.table
-    context = SetContext(SetTraffic(files, options), bare=is_bare(table, needed_columns))
+    context = BareContext(SetTraffic(files, options), bare=is_bare(table, needed_columns))
     shaper, wanted = Shaper(table, needed_columns, options), keep(table, options)
     for _, complete in read_together(context, [table], rows_of_batch(table)):
         batch = shaper.shaped(complete)
@@ -180,16 +180,3 @@ class SetTraffic(Traffic):
     def _check(self, item: LocatedItem | Ended) -> None:
         if item.connection is None and isinstance(item, LocatedItem) and isinstance(item.item, Row):
             raise Unreadable(self.place(item.item.packet)[0], item.item.error)
-
-
-class SetContext(Context):
-    """A set that is read for one table. bare: see `decoding.BucketContext`."""
-
-    def __init__(self, traffic: SetTraffic, *, bare: bool) -> None:
-        super().__init__(traffic)
-        self._bare = bare
-
-    def decode(self, located_item: LocatedItem) -> Located:
-        """Decode a frame, and learn the topic names in it."""
-        found = super().decode(located_item)
-        return without_body(found) if self._bare else found

@@ -137,12 +137,12 @@ class ValueDecoder:
         name = f"schema {frame.key}"
         form = FORMATS[kind] if kind else "schema"
         try:
-            found = self._of_key(frame, subject)
-            if found is None:
+            looked_up = self._of_key(frame, subject)
+            if looked_up is None:
                 raise UnusableSchema("not found" if self._sources else "no schemas", name)
         except UnusableSchema as error:
             return DecodedValue(form, None, str(error), frame.key)
-        schema, codec = found
+        schema, codec = looked_up
         if kind is not None and schema.type is not kind:
             reason = f"{name} is not {form} but {FORMATS[schema.type]}"
             return DecodedValue(form, None, reason, frame.key)

@@ -1,4 +1,4 @@
-"""What the sender of a request may do: the authorizer, asked about one caller."""
+"""What the sender of a request may do: the decisions of the authorizer about one caller."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Access(NamedTuple):
     ) -> tuple[list[T], list[T]]:
         """Divide items into those that the caller has a permission for, and the others.
 
-        name_of: returns the name of the resource of an item, None where there is no such resource.
+        name_of: returns the name of the resource of an item, None if it does not exist.
         """
         allowed: list[T] = []
         refused: list[T] = []

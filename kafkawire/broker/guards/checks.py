@@ -178,15 +178,15 @@ def each_resource(permissions: Mapping[int, Permission], results: str) -> Check:
                 refused.setdefault(ERRORS[permission.resource], []).append(resource)
         if not refused:
             return None
-        made: Any = None
+        refusal: Any = None
         for error, resources in refused.items():
             part: Any = access.refusal(with_(body, resources=resources), error)
-            if made is not None:
-                appends(made, results)(part)
-            made = part
+            if refusal is not None:
+                appends(refusal, results)(part)
+            refusal = part
         if not allowed:
-            return made  # type: ignore[no-any-return]
-        return Partly(with_(body, resources=allowed), appends(made, results))
+            return refusal  # type: ignore[no-any-return]
+        return Partly(with_(body, resources=allowed), appends(refusal, results))
 
     return Check(tuple(dict.fromkeys(permissions.values())), check)
 

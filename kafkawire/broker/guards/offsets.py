@@ -187,13 +187,13 @@ def _topics_of_groups(access: Access, body: Any) -> Verdict:
         groups.append(with_(group, topics=allowed) if hidden else group)
 
     def complete(response: Any) -> None:
-        made = _committed_topic if isinstance(body, OffsetFetchRequest) else _share_topic
+        refused_topic = _committed_topic if isinstance(body, OffsetFetchRequest) else _share_topic
         for group in response.groups:
             if not group.error_code:
                 visible, _ = access.split(
                     P.DESCRIBE_TOPIC, group.topics, lambda topic: _name_of(access, topic)
                 )
-                topics = map(made, refused.get(group.group_id, ()))
+                topics = map(refused_topic, refused.get(group.group_id, ()))
                 group.topics = [*visible, *topics]
 
     return Partly(with_(body, groups=groups), complete)

@@ -162,7 +162,7 @@ def _delete_topics(access: Access, body: DeleteTopicsRequest) -> Verdict:
     topics, refused = access.split(P.DELETE_TOPIC, body.topics, access.topic_name)
     if not unnamed and not refused:
         return None
-    made = DeleteTopicsResponse(
+    refusal = DeleteTopicsResponse(
         responses=[
             *(DeletableTopicResult(name=name, error_code=FAILED) for name in unnamed),
             *(
@@ -173,11 +173,11 @@ def _delete_topics(access: Access, body: DeleteTopicsRequest) -> Verdict:
             ),
         ]
     )
-    for result in made.responses:
+    for result in refusal.responses:
         result.error_message = FAILED.name
     if not names and not topics:
-        return made
-    return Partly(with_(body, topic_names=names, topics=topics), appends(made, "responses"))
+        return refusal
+    return Partly(with_(body, topic_names=names, topics=topics), appends(refusal, "responses"))
 
 
 def _visible(access: Access, one: Any) -> str | None:

@@ -76,28 +76,28 @@ class Scram:
 
     def _first(self, token: bytes) -> bytes:
         first = client_first(token)
-        user, found = self._find(first.user, first.token)
+        user, credential = self._find(first.user, first.token)
         if first.authzid not in ("", first.user):
             raise RemoteProtocolError(
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
             )
         self.user, self.has_token = user, first.token
-        self._credential = found
+        self._credential = credential
         self._header = first.header
         self._nonce = first.nonce + self.nonce
-        salt = b64encode(found.salt).decode()
-        server_first = f"r={self._nonce},s={salt},i={found.iterations}".encode()
+        salt = b64encode(credential.salt).decode()
+        server_first = f"r={self._nonce},s={salt},i={credential.iterations}".encode()
         self._auth_message = first.bare + b"," + server_first
         return server_first
 
     def _find(self, name: str, is_token: bool) -> tuple[str, Credential]:
         """Return the user that authenticates, and the credential."""
         if not is_token:
-            found = self.look_up(name)
-            if found is None:
+            credential = self.look_up(name)
+            if credential is None:
                 raise RemoteProtocolError("Authentication failed: invalid credentials")
-            return name, found
+            return name, credential
         token = self.look_up_token(name)
         if token is None:
             raise RemoteProtocolError(f"Token Authentication failed: Invalid tokenId : {name}")

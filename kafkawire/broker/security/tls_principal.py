@@ -58,10 +58,10 @@ class MappingRule(NamedTuple):
 
     def apply(self, name: str) -> str | None:
         """Return what the rule makes of a name, None if it does not match."""
-        found = self.pattern.fullmatch(name)
-        if found is None:
+        match = self.pattern.fullmatch(name)
+        if match is None:
             return None
-        mapped = GROUP.sub(lambda group: found[int(group[1])] or "", self.replacement)
+        mapped = GROUP.sub(lambda group: match[int(group[1])] or "", self.replacement)
         return {"L": mapped.lower(), "U": mapped.upper()}.get(self.case, mapped)
 
 
@@ -76,23 +76,23 @@ def mapping_rules(text: str) -> tuple[MappingRule, ...]:
     rules: list[MappingRule] = []
     position = 0
     while position < len(text):
-        found = RULE.match(text, position)
-        if found is None:
+        match = RULE.match(text, position)
+        if match is None:
             raise ValueError(f"{MAPPING_RULES}: invalid rule {text[position:]!r}")
-        position = found.end()
-        rules.append(ANY if found["default"] else _rule(found))
+        position = match.end()
+        rules.append(ANY if match["default"] else _rule(match))
     return tuple(rules) or (ANY,)
 
 
-def _rule(found: re.Match[str]) -> MappingRule:
+def _rule(match: re.Match[str]) -> MappingRule:
     try:
-        pattern = re.compile(found["pattern"].replace(r"\/", "/"))
+        pattern = re.compile(match["pattern"].replace(r"\/", "/"))
     except re.error as error:
-        raise ValueError(f"{MAPPING_RULES}: {found['pattern']!r}: {error}") from None
-    groups = GROUP.findall(found["replacement"])
+        raise ValueError(f"{MAPPING_RULES}: {match['pattern']!r}: {error}") from None
+    groups = GROUP.findall(match["replacement"])
     if any(int(each) > pattern.groups for each in groups):
-        raise ValueError(f"{MAPPING_RULES}: {found['replacement']!r}: no such group")
-    return MappingRule(pattern, found["replacement"], found["case"])
+        raise ValueError(f"{MAPPING_RULES}: {match['replacement']!r}: no such group")
+    return MappingRule(pattern, match["replacement"], match["case"])
 
 
 def principal_name(rules: Iterable[MappingRule], name: str) -> str | None:

@@ -56,9 +56,9 @@ class Metrics:
 
     def record(self, sensor: str, value: float, now: float) -> None:
         """Record a value; of a sensor that this client does not have, nothing."""
-        found = self._sensors.get(sensor)
-        if found is not None:
-            found.record(value, now)
+        measured = self._sensors.get(sensor)
+        if measured is not None:
+            measured.record(value, now)
 
     def on_response(self, event: ResponseReceived, now: float) -> None:
         """Record the latency of a request, and what the response says."""

@@ -39,7 +39,7 @@ def _serialized(
     value: T | None,
 ) -> bytes | None:
     if value is None or serializer is None:
-        return value  # type: ignore[return-value]  # bytes: there is no function for them
+        return value  # type: ignore[return-value]  # bytes, which need no function
     try:
         return serializer(record.topic, record.headers, value)
     except Exception as error:

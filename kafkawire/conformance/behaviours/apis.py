@@ -124,9 +124,9 @@ async def _finds_coordinator(s: Session, version: int) -> None:
                 return response.error_code, (response.host, response.port)
             request = FindCoordinatorRequest(coordinator_keys=[key], key_type=kind)
             response = await s.send(request, version, FindCoordinatorResponse)
-            found = only(response.coordinators, key)
-            expect(found.key, key, "key")
-            return found.error_code, (found.host, found.port)
+            coordinator = only(response.coordinators, key)
+            expect(coordinator.key, key, "key")
+            return coordinator.error_code, (coordinator.host, coordinator.port)
 
         host, port = await s.settled(attempt, "error code")
         brokers = {(each.host, each.port) for each in (await s.metadata([])).brokers}

@@ -58,31 +58,31 @@ async def listed(
 async def _lists_ends(s: Session, version: int) -> None:
     topic = await filled(s, 3)
     for timestamp, offset in ((EARLIEST, 0), (LATEST, 3)):
-        found = await listed(s, topic.name, version, timestamp)
-        expect_success(found.error_code, "error code")
-        expect(found.offset, offset, f"offset for timestamp {timestamp}")
+        partition = await listed(s, topic.name, version, timestamp)
+        expect_success(partition.error_code, "error code")
+        expect(partition.offset, offset, f"offset for timestamp {timestamp}")
 
 
 async def _lists_by_time(s: Session, version: int) -> None:
     topic = await filled(s, 3)
     for timestamp, offset in ((TIMESTAMP - 5, 0), (TIMESTAMP + 1, 1), (TIMESTAMP + 2, 2)):
-        found = await listed(s, topic.name, version, timestamp)
-        expect_success(found.error_code, "error code")
-        expect(found.offset, offset, f"offset {timestamp - TIMESTAMP} ms after the first record")
-    found = await listed(s, topic.name, version, TIMESTAMP + 3)
-    expect((found.offset, found.timestamp), (NO_OFFSET, -1), "after the last record")
+        partition = await listed(s, topic.name, version, timestamp)
+        expect_success(partition.error_code, "error code")
+        expect(partition.offset, offset, f"{timestamp - TIMESTAMP} ms after the first record")
+    partition = await listed(s, topic.name, version, TIMESTAMP + 3)
+    expect((partition.offset, partition.timestamp), (NO_OFFSET, -1), "after the last record")
 
 
 async def _lists_newest_record(s: Session, version: int) -> None:
     topic = await filled(s, 3)
-    found = await listed(s, topic.name, version, MAX_TIMESTAMP)
-    expect((found.offset, found.timestamp), (2, TIMESTAMP + 2), "offset and timestamp")
+    partition = await listed(s, topic.name, version, MAX_TIMESTAMP)
+    expect((partition.offset, partition.timestamp), (2, TIMESTAMP + 2), "offset and timestamp")
 
 
 async def _refuses_partition(s: Session, version: int) -> None:
     topic = await s.topic()
-    found = await listed(s, topic.name, version, LATEST, partition=99)
-    expect_error(found.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error code")
+    partition = await listed(s, topic.name, version, LATEST, partition=99)
+    expect_error(partition.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "error code")
 
 
 async def _ends_epoch(s: Session, version: int) -> None:
@@ -95,9 +95,9 @@ async def _ends_epoch(s: Session, version: int) -> None:
         topics=[OffsetForLeaderTopic(topic=topic.name, partitions=[wanted])],
     )
     response = await to.send(request, version, OffsetForLeaderEpochResponse)
-    found = only(only(response.topics, topic.name).partitions, topic.name)
-    expect_success(found.error_code, "error code")
-    expect((found.leader_epoch, found.end_offset), (epoch, 3), "epoch and end offset")
+    end = only(only(response.topics, topic.name).partitions, topic.name)
+    expect_success(end.error_code, "error code")
+    expect((end.leader_epoch, end.end_offset), (epoch, 3), "epoch and end offset")
 
 
 async def _deleted(

@@ -109,7 +109,7 @@ class Silences(Collector):
             here.join(row.message)
 
     def _silent(self, client: _Client, until_ns: int) -> None:
-        """Note a silence, unless the client was never heard of."""
+        """Note a silence, unless the client has never sent anything."""
         if client.last_ns == NO_TIME:
             return
         client.last = Silence(client.key, client.last_ns, until_ns, client.limit_ns)

@@ -18,12 +18,11 @@ from ...capture.exchanges.restoring import session_exchange
 from ...capture.frames.decoding import LocatedItem
 from ...capture.multifile import file_and_packet
 from ...capture.rows import Located, Row
-from ...capture.tables.context import Context
 from ...messages.fetch_request import FetchRequest
 from ...messages.fetch_response import FetchResponse
 from ..plan.facts import Facts, UnresolvedTopics
 from ..splitting.file_list import recent
-from .columns import without_body
+from .contexts import BareContext
 
 Values = tuple[Any, ...]
 
@@ -57,26 +56,20 @@ class Places:
         return self
 
 
-class ChunkContext(Context):
+class ChunkContext(BareContext):
     """The state of making rows of a chunk. names, sets: of all files."""
 
     def __init__(
         self, names: Sequence[str], sets: Sequence[int], facts: Facts, *, bare: bool = False
     ) -> None:
-        super().__init__(Places(names))
+        super().__init__(Places(names), bare=bare)
         self.names = UnresolvedTopics(facts, sets)
         self._facts = facts
-        self._bare = bare
 
     def learn(self, row: Row) -> None:
         """Record the names that a message states."""
         self._facts.at = row.packet
         super().learn(row)
-
-    def decode(self, located_item: LocatedItem) -> Located:
-        """Decode a frame; with `bare`, its message is left out."""
-        found = super().decode(located_item)
-        return without_body(found) if self._bare else found
 
 
 # -- the state of a connection

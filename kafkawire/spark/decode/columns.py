@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...capture.filters import parse
-from ...capture.rows import Located
 from ...capture.tables import TABLES
 from ...capture.tables.filtering import RECORD_API, check, mask
 from ...capture.tables.passes import RECORDS
@@ -139,11 +138,6 @@ def _by_time(names: list[str], options: Options) -> Keep:
 def is_bare(table: str, made: Sequence[str]) -> bool:
     """Whether no requested column shows decoded bodies, so that they need not be kept."""
     return table == "messages" and not {"body", "raw"} & set(made)
-
-
-def without_body(item: Located) -> Located:
-    """Remove the decoded message from a row."""
-    return item._replace(row=item.row._replace(message=None))
 
 
 # -- filters of finished columns

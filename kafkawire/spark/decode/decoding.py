@@ -26,7 +26,6 @@ from ...capture.packets.segment_rows import SegmentRows
 from ...capture.packets.segments import Segments
 from ...capture.packets.undecoded import Undecoded
 from ...capture.rows import Located
-from ...capture.tables.context import Context
 from ...capture.tcp.connection import Connection
 from ...capture.tls.keylog import KeyLog
 from ..errors import OutOfOrder, Unreadable
@@ -36,7 +35,7 @@ from ..plan.parts import FileProblems
 from ..plan.visited import column
 from ..shuffle.packets import Kind, concatenated, segments_in, take
 from ..splitting.file_list import recent
-from .columns import without_body
+from .contexts import BareContext
 
 MIN_SEGMENTS: Final = 1 << 14
 MIN_BYTES: Final = 4 << 20
@@ -157,17 +156,13 @@ class BucketTraffic:
             yield [*ended]
 
 
-class BucketContext(Context):
-    """A bucket that is read for tables; names that messages state are recorded as facts.
-
-    bare: the tables do not need decoded bodies once their names are recorded.
-    """
+class BucketContext(BareContext):
+    """A bucket that is read for tables; names that messages state are recorded as facts."""
 
     def __init__(self, traffic: BucketTraffic, sets: Sequence[int], *, bare: bool = False) -> None:
-        super().__init__(traffic)
+        super().__init__(traffic, bare=bare)
         self.names = UnresolvedTopics(traffic.facts, sets)
         self._bucket = traffic
-        self._bare = bare
 
     def reach(self, located_item: LocatedItem) -> None:
         """Note that the topic names of this item are learned next."""
@@ -176,8 +171,7 @@ class BucketContext(Context):
     def decode(self, located_item: LocatedItem) -> Located:
         """Decode a frame, and record the topic names in it."""
         self.reach(located_item)
-        found = super().decode(located_item)
-        return without_body(found) if self._bare else found
+        return super().decode(located_item)
 
 
 # -- rows of packets, in order

@@ -96,13 +96,13 @@ class Work:
         write: takes batches that need not become output rows.
         """
         shapers = {name: Shaper(name, made, self.options) for name, made in self.made.items()}
-        found = (
+        shaped = (
             (table, batch if table == ITEM else shapers[table].shaped(batch))
             for table, batch in batches
         )
         if self.scratch is None:
-            return batch_rows(found)
-        return spill_batches(self.scratch, found, write)
+            return batch_rows(shaped)
+        return spill_batches(self.scratch, shaped, write)
 
     @property
     def columnar(self) -> bool:
@@ -214,8 +214,8 @@ class Work:
         """Make rows of group items, sorted by group and in order."""
         context = ChunkContext(self.plan.names, self.plan.sets, Facts())
         columns = TABLES[GROUP_EVENTS_TABLE].columns
-        made = batches_of(columns, event_rows(items, context), ROWS, context.name_topics)
-        return self.shape((GROUP_EVENTS_TABLE, batch) for batch in made)
+        batches = batches_of(columns, event_rows(items, context), ROWS, context.name_topics)
+        return self.shape((GROUP_EVENTS_TABLE, batch) for batch in batches)
 
     def _decoded(
         self,

@@ -192,18 +192,18 @@ def acls(
         _add(client, added, confirmation, form)
         return
     filters = matching.filters()
-    found: set[AclBinding] = set()
+    bindings: set[AclBinding] = set()
 
     async def find() -> None:
         async with live.admin(client.values) as admin:
             for each in filters:
-                found.update(await admin.describe_acls(each))
+                bindings.update(await admin.describe_acls(each))
 
     live.run(find, client)
     if remove:
-        _remove(client, sorted(found), confirmation, form)
+        _remove(client, sorted(bindings), confirmation, form)
     else:
-        _print(sorted(found), form)
+        _print(sorted(bindings), form)
 
 
 def _add(
@@ -225,22 +225,22 @@ def _add(
 
 
 def _remove(
-    client: live.Configuration, found: list[AclBinding], options: ChangeOptions, form: Form
+    client: live.Configuration, bindings: list[AclBinding], options: ChangeOptions, form: Form
 ) -> None:
     """Remove exactly the ACLs that were confirmed."""
-    if not found:
-        _print(found, form)
+    if not bindings:
+        _print(bindings, form)
         return
     from kafkawire.net.admin import AclFilter
 
-    options.confirm([f"ACL: {_text(each)}" for each in found])
+    options.confirm([f"ACL: {_text(each)}" for each in bindings])
     report = ChangeReport(form, dry_run=options.dry_run)
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
             if not options.dry_run:
-                await admin.delete_acls([AclFilter(**each._asdict()) for each in found])
-        for each in found:
+                await admin.delete_acls([AclFilter(**each._asdict()) for each in bindings])
+        for each in bindings:
             report.add(_change("delete", each))
 
     with report.printed():
@@ -257,7 +257,7 @@ def _text(acl: AclBinding) -> str:
     return f"{acl.permission_type} {acl.operation} on {acl.resource_type} {name} for {who}"
 
 
-def _print(found: list[AclBinding], form: Form) -> None:
+def _print(bindings: list[AclBinding], form: Form) -> None:
     head = ("resource", "name", "pattern", "principal", "host", "permission", "operation")
     rows = [
         (
@@ -269,10 +269,10 @@ def _print(found: list[AclBinding], form: Form) -> None:
             each.permission_type,
             each.operation,
         )
-        for each in found
+        for each in bindings
     ]
 
     def as_json() -> dict[str, Any]:
-        return {"acls": [each._asdict() for each in found]}
+        return {"acls": [each._asdict() for each in bindings]}
 
     print_report(form, lambda: [Section("ACLs", head, rows)], as_json, "No ACLs found.")

@@ -137,15 +137,17 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     chosen = await listed_groups(admin, wanted)
     known = set(await admin.list_topics())
     read = {each.group_id: await _group(admin, each, known) for each in chosen}
-    found = [group for group in read.values() if group is not None]
+    described = [group for group in read.values() if group is not None]
     deleted = [group_id for group_id, group in read.items() if group is None]
-    if found or wanted is None:
+    if described or wanted is None:
         print_report(
             form,
             lambda: (
-                [part for each in found for part in _sections(each)] if wanted else [_list(found)]
+                [part for each in described for part in _sections(each)]
+                if wanted
+                else [_list(described)]
             ),
-            lambda: {"groups": [_json(group) for group in found]},
+            lambda: {"groups": [_json(group) for group in described]},
             "No consumer groups found.",
         )
     if deleted and wanted is not None:

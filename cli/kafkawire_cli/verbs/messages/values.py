@@ -41,7 +41,7 @@ def infer(
     \b
     kafkawire consume orders -e -f value | kafkawire values infer --title Order > orders.json
 
-    Every value is valid in the schema. Exit code 1: there are no values, or a line is not JSON (the
+    Every value is valid in the schema. Exit code 1: without values, or if a line is not JSON (the
     others are used); 2: usage error.
     """
     from kafkawire.values.inference import Inference

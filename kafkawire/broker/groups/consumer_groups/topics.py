@@ -62,13 +62,13 @@ class ClusterTopics:
     def racks(self, name: str) -> Racks:
         """Return the racks of the replicas of a topic's partitions."""
         topic, brokers = self._metadata.topics.get(name), self._metadata.image.brokers
-        found = []
+        partitions = []
         for partition in () if topic is None else topic.partitions:
             replicas = (brokers.get(each) for each in partition.replicas)
             racks = sorted(each.rack for each in replicas if each is not None and each.rack)
             if racks:
-                found.append((partition.index, tuple(racks)))
-        return tuple(found)
+                partitions.append((partition.index, tuple(racks)))
+        return tuple(partitions)
 
     def name(self, topic_id: bytes) -> str | None:
         """Return the name of a topic; None if it is deleted."""

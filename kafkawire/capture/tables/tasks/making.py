@@ -93,8 +93,8 @@ class Maker:
     def make(self, task: Task) -> Made:
         """Make the rows of a task, and count those of connections."""
         work = _Work(task)
-        made: list[tuple[str, pa.RecordBatch | Fields]] = [*self._batches(work)]
-        return Made(made + self._records(), work.connections)
+        columnar: list[tuple[str, pa.RecordBatch | Fields]] = [*self._batches(work)]
+        return Made(columnar + self._records(), work.connections)
 
     def batches(self, task: Task) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Make the rows of a task, but those of connections, batch by batch."""
