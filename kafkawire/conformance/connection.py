@@ -116,8 +116,8 @@ class Connection:
             reader, writer = await asyncio.wait_for(opening, target.timeout_s)
         except TimeoutError:
             raise Unanswered(f"{host}:{port}: no connection in {target.timeout_s:g} s") from None
-        except OSError as error:
-            raise Unanswered(f"{host}:{port}: {error.strerror or error}") from None
+        except (OSError, OverflowError, ValueError) as error:  # no address has such a host or port
+            raise Unanswered(f"{host}:{port}: {error}") from None
         opened = cls(reader, writer, address, target.timeout_s, recording)
         try:
             await opened._authenticate(target)

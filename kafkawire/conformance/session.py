@@ -48,6 +48,7 @@ from .connection import Connection, Exchange, Target
 LATEST: Final = -1
 CONSUMER: Final = -1
 """Timestamp of the end of a partition; replica id of consumers."""
+NO_NODE: Final = -1
 GROUP: Final = 0
 TRANSACTION: Final = 1
 """Types of coordinators."""
@@ -221,9 +222,13 @@ class Session:
     async def leader(self, topic: str, partition: int = 0) -> Connection:
         """Return the connection to the leader of a partition."""
         metadata = await self.metadata([topic])
-        leaders = {each.partition_index: each.leader_id for each in metadata.topics[0].partitions}
+        partitions = only(metadata.topics, topic).partitions
+        leaders = {each.partition_index: each.leader_id for each in partitions}
         addresses = {each.node_id: (each.host, each.port) for each in metadata.brokers}
-        return await self.connection(addresses[leaders[partition]])
+        address = addresses.get(leaders.get(partition, NO_NODE))
+        if address is None:
+            raise Deviation(f"Metadata of {topic}: no leader of partition {partition}")
+        return await self.connection(address)
 
     async def coordinator(self, key: str, kind: int = GROUP) -> Connection:
         """Return the connection to the coordinator of a group or a transactional id."""

@@ -122,6 +122,38 @@ def test_another_response_fails_the_check(name: str, monkeypatch: pytest.MonkeyP
     assert results[-1].outcome is Outcome.FAILED, results[-1]
 
 
+@pytest.mark.parametrize(
+    ("api", "path", "value"),
+    [
+        (ApiKey.METADATA, "brokers", []),
+        (ApiKey.METADATA, "topics", []),
+        (ApiKey.METADATA, "topics.0.partitions", []),
+        (ApiKey.METADATA, "topics.0.partitions.0.leader_id", 99),
+        (ApiKey.METADATA, "brokers.0.port", 1 << 20),
+        (ApiKey.FIND_COORDINATOR, "port", 1 << 20),
+        (ApiKey.FIND_COORDINATOR, "host", "x" * 100),
+        (ApiKey.FIND_COORDINATOR, "host", "\0"),
+    ],
+)
+def test_nonsense_fails_checks_and_ends_none(
+    api: ApiKey, path: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Connection.decoded
+
+    def mutated(self: Connection, data: bytes, decoded_api: ApiKey, version: int) -> Frame:
+        frame = whole(self, data, decoded_api, version)
+        if decoded_api is api:
+            replaced(path, value)(frame.body)
+        return frame
+
+    monkeypatch.setattr(Connection, "decoded", mutated)
+    behaviours = of(ApiKey.PRODUCE, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH)
+    with ServerThread(config()) as server:
+        results = checked(server.bootstrap, behaviours, timeout_s=1.0)
+    assert {each.behaviour.name for each in results} == {each.name for each in behaviours}
+    assert Outcome.FAILED in {each.outcome for each in results}
+
+
 @pytest.mark.parametrize("action", ["truncate", "disconnect", "drop"])
 def test_a_broken_response_is_a_failure(action: str, tmp_path: Path) -> None:
     with ServerThread(config()) as server:

@@ -88,7 +88,7 @@ async def _refuses_partition(s: Session, version: int) -> None:
 async def _ends_epoch(s: Session, version: int) -> None:
     topic = await filled(s, 3)
     to = await s.leader(topic.name)
-    epoch = (await s.described(topic.name)).partitions[0].leader_epoch
+    epoch = only((await s.described(topic.name)).partitions, topic.name).leader_epoch
     wanted = OffsetForLeaderPartition(partition=0, leader_epoch=epoch)
     request = OffsetForLeaderEpochRequest(
         replica_id=-1 if version >= 3 else -2,

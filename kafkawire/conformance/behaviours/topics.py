@@ -73,7 +73,7 @@ async def _only_validates(s: Session, version: int) -> None:
     expect_success(
         (await _created(s, version, only_check=True, name=name)).error_code, "error code"
     )
-    [topic] = (await s.metadata([name])).topics
+    topic = only((await s.metadata([name])).topics, name)
     expect_error(topic.error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Metadata afterwards")
 
 
