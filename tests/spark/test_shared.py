@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,13 @@ def decoded(
     return table_files, counted(rows)
 
 
+def some_cut() -> Iterator[int]:
+    """Yield limits above which connections are cut: for the first, then for some at random."""
+    yield 0
+    while True:
+        yield random.choice([0, 1 << 40])
+
+
 def plan_of(files: list[str]) -> Plan:
     return make_plan(None, files, parse({}))
 
@@ -75,7 +83,8 @@ def test_captures(
     given = {"splitBytes": split, "sets": "directory", "chunkBytes": "5k"}
     if visited:
         monkeypatch.setattr(Sharing, "large", lambda *_: 1)
-        monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
+        limits = some_cut()
+        monkeypatch.setattr(Sharing, "too_large", lambda *_: next(limits))
         monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
     else:
         given["partitions"] = "3"
@@ -101,7 +110,8 @@ def test_all_tables_together(
     given = {"splitBytes": random.choice(["9k", "40k", "150k"]), "sets": "directory"}
     if visited:
         monkeypatch.setattr(Sharing, "large", lambda *_: 1)
-        monkeypatch.setattr(Sharing, "too_large", lambda *_: random.choice([0, 1 << 40]))
+        limits = some_cut()
+        monkeypatch.setattr(Sharing, "too_large", lambda *_: next(limits))
         monkeypatch.setattr(connection_index, "MAX_READ_RATIO", 1 << 40)
         sets = {name: files for name, files in sets.items() if not plan_of(files).fragments}
     else:
