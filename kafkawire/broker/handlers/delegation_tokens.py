@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...controller.operations.delegation_tokens import refusal_of
+from ...primitives import Message
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..forwarding.principals import NO_TIME, is_allowed, principal_of
@@ -13,7 +12,7 @@ from ..request import HandlerResult, Request
 
 
 def change_token(
-    broker: Broker, request: Request, body: Any, connection: Connection, now: float
+    broker: Broker, request: Request, body: Message, connection: Connection, now: float
 ) -> HandlerResult:
     """Forward a request that renews or expires a token."""
     principal = principal_of(request)
