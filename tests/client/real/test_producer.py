@@ -163,8 +163,11 @@ def test_authentication(kafka: Broker, topic: Topic, mechanism: str) -> None:
 
 
 def unsecured_jwt(user: str, issued_at: float, expires_at: float) -> OAuthBearerToken:
-    """Make a token without a signature, which Kafka accepts unless it is told not to."""
-    claims = {"sub": user, "iat": issued_at, "exp": expires_at}
+    """Make a token without a signature, which Kafka accepts unless it is told not to.
+
+    Kafka rounds times to milliseconds, and refuses a token that is issued in the next one.
+    """
+    claims = {"sub": user, "iat": issued_at - 1.0, "exp": expires_at}
     parts = [
         urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=").decode()
         for each in ({"alg": "none"}, claims)
