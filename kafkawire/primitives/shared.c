@@ -1,8 +1,8 @@
 /* Shares values that repeat in structs and messages: the quick version of `shared.py`.
 
    Shared values are read-only, so sharing affects memory and time only. A table of fixed size caches values; a
-   value is found by all of its bytes, read as words, so that a lookup creates no objects. A text is stored when it
-   comes for the second time, for most texts of varied traffic do not: until then it costs a hash of four bytes.
+   value is found by all of its bytes, read as words, so that a lookup creates no objects. A value is stored when it
+   comes for the second time, for most values of varied traffic do not: until then it costs a hash of four bytes.
 
        size 4-7:  first = first 4 bytes, last = last 4        slot of a table, hash = mix(size, words)
        size 8-32: first = first 8, last = last 8; beyond 16, second and third = what lies between, overlapping */
@@ -34,8 +34,12 @@ typedef struct {
     PyObject *value;
 } Entry;
 
-static uint32_t seen[SLOTS]; /* the hash of the text that came last to a slot */
-static Entry texts[SLOTS], lists[SLOTS];
+typedef struct {
+    uint32_t latest[SLOTS]; /* the hash of the value that came last to a slot, stored or not */
+    Entry entries[SLOTS];
+} Table;
+
+static Table texts, lists;
 
 INLINE uint64_t load8(const uint8_t *p)
 {
@@ -77,7 +81,15 @@ INLINE uint64_t hash_of(Words words, int64_t size)
     return (sum ^ sum >> 32) * 0x9FB21C651E98DF25u;
 }
 
-INLINE Entry *entry_of(Entry *table, uint64_t hash) { return &table[hash >> 54]; }
+/* The entry of a value that comes again, as far as its hash tells; NULL for one that does not. */
+INLINE Entry *entry_of_repeated(Table *table, uint64_t hash)
+{
+    uint64_t slot = hash >> 54;
+    if (table->latest[slot] == (uint32_t)hash)
+        return &table->entries[slot];
+    table->latest[slot] = (uint32_t)hash;
+    return NULL;
+}
 
 INLINE int holds(const Entry *entry, Words words, int64_t size)
 {
@@ -111,15 +123,9 @@ static PyObject *shared_text(PyObject *data, int64_t p, int64_t size)
     if (size < SMALLEST || size > LARGEST)
         return PyUnicode_DecodeUTF8((const char *)at, size, NULL);
     Words words = words_of(at, size);
-    uint64_t hash = hash_of(words, size);
-    uint32_t *last = &seen[hash >> 54];
-    Entry *entry = NULL;
-    if (*last == (uint32_t)hash) {
-        entry = entry_of(texts, hash);
-        if (holds(entry, words, size))
-            return Py_NewRef(entry->value);
-    }
-    *last = (uint32_t)hash;
+    Entry *entry = entry_of_repeated(&texts, hash_of(words, size));
+    if (entry && holds(entry, words, size))
+        return Py_NewRef(entry->value);
     PyObject *text = PyUnicode_DecodeUTF8((const char *)at, size, NULL);
     if (text && entry)
         store(entry, words, size, text);
@@ -271,11 +277,11 @@ static PyObject *shared_int32_items(PyObject *data, int64_t p, int64_t size)
     if (size < SMALLEST || size > LARGEST)
         return long_list(at, (Py_ssize_t)(size / 4));
     Words words = words_of(at, size);
-    Entry *entry = entry_of(lists, hash_of(words, size));
-    if (holds(entry, words, size))
+    Entry *entry = entry_of_repeated(&lists, hash_of(words, size));
+    if (entry && holds(entry, words, size))
         return Py_NewRef(entry->value);
     PyObject *list = new_shared_ints(at, (Py_ssize_t)(size / 4));
-    if (list)
+    if (list && entry)
         store(entry, words, size, list);
     return list;
 }
