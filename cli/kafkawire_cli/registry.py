@@ -143,6 +143,12 @@ VERBS: Final = {
         "Check whether a broker behaves as Apache Kafka.",
         Task.CLUSTERS,
     ),
+    "configs": Verb(
+        "clusters.configs",
+        "configs",
+        "Show and change configurations: topics, brokers, groups, client metrics.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",

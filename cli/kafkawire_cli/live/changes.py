@@ -24,6 +24,14 @@ CONFIRMED: Final = ("y", "yes")
 PAST: Final = {"create": "created", "alter": "altered", "delete": "deleted", "abort": "aborted"}
 
 
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        DRY_RUN, help="Validate and show the changes only.", rich_help_panel=Panel.CHANGES
+    ),
+]
+
+
 class ChangeOptions(NamedTuple):
     """Whether to change anything, and whether to ask before something is deleted."""
 
@@ -33,12 +41,7 @@ class ChangeOptions(NamedTuple):
             YES, "-y", help="Delete, or abort, without confirmation.", rich_help_panel=Panel.CHANGES
         ),
     ] = False
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            DRY_RUN, help="Validate and show the changes only.", rich_help_panel=Panel.CHANGES
-        ),
-    ] = False
+    dry_run: DryRunOption = False
 
     def check(self, deleting: str | None, *, changing: bool) -> None:
         """Check that the options fit. deleting: the option that deletes, if there is one.

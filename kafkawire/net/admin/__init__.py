@@ -1,20 +1,30 @@
-"""The admin client for asyncio: topics, configurations, groups, offsets.
+"""The admin client for asyncio: topics, configurations, groups, offsets, security, replicas.
 
 One call, one response; a broker's error is a BrokerError with its code and message.
 """
 
-from .admin import ADMIN_KEYS, Admin
+from .admin import Admin
+from .security_values import (
+    DEFAULT_ENTITY,
+    AclBinding,
+    AclFilter,
+    DelegationToken,
+    QuotaEntity,
+    QuotaFilter,
+    ScramCredential,
+)
+from .session import ADMIN_KEYS
 from .values import (
     EARLIEST,
     LATEST,
-    AclBinding,
-    AclFilter,
     ApiRange,
     BrokerInfo,
     BrokerVersions,
     ClusterInfo,
     CommittedOffset,
     ConfigEntry,
+    ConfigResource,
+    ConfigSynonym,
     Feature,
     GroupInfo,
     GroupListing,
@@ -23,9 +33,11 @@ from .values import (
     MemberInfo,
     Offset,
     PartitionInfo,
+    PartitionReassignment,
     ProducerInfo,
     QuorumInfo,
     QuorumReplica,
+    ReplicaInfo,
     TopicInfo,
     TransactionInfo,
     TransactionListing,
@@ -33,8 +45,6 @@ from .values import (
 
 __all__ = [
     "ADMIN_KEYS",
-    "EARLIEST",
-    "LATEST",
     "AclBinding",
     "AclFilter",
     "Admin",
@@ -44,17 +54,28 @@ __all__ = [
     "ClusterInfo",
     "CommittedOffset",
     "ConfigEntry",
+    "ConfigResource",
+    "ConfigSynonym",
+    "DEFAULT_ENTITY",
+    "DelegationToken",
+    "EARLIEST",
     "Feature",
     "GroupInfo",
     "GroupListing",
     "HangingTransaction",
+    "LATEST",
     "LogDirInfo",
     "MemberInfo",
     "Offset",
     "PartitionInfo",
+    "PartitionReassignment",
     "ProducerInfo",
     "QuorumInfo",
     "QuorumReplica",
+    "QuotaEntity",
+    "QuotaFilter",
+    "ReplicaInfo",
+    "ScramCredential",
     "TopicInfo",
     "TransactionInfo",
     "TransactionListing",

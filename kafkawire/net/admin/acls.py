@@ -19,7 +19,7 @@ from ...messages.delete_acls_response import DeleteAclsMatchingAcl, DeleteAclsRe
 from ...messages.describe_acls_request import DescribeAclsRequest
 from ...messages.describe_acls_response import DescribeAclsResponse
 from .calls import CallRunner, check
-from .values import AclBinding, AclFilter
+from .security_values import AclBinding, AclFilter
 
 ANY: Final = 1
 RESOURCE_TYPES: Final = {

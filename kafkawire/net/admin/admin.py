@@ -6,13 +6,10 @@ Each call is one request to the broker that is responsible.
         await admin.create_topic("orders", partitions=3)
 """
 
-# over 300 lines: one class, a method for each call
-
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from ...client.arguments import (
     INT16,
@@ -26,25 +23,21 @@ from ...client.arguments import (
     topic_partitions,
     whole,
 )
-from ...client.config import CLIENT_KEYS, MILLISECONDS, Key, Setting, read_config, seconds
-from ...client.failures import ClientClosed
-from ...client.metrics import MetricName
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from ...messages.list_transactions_request import ListTransactionsRequest
-from ..scoped import Scoped
-from . import acls, cluster, configs, groups, topics, transactions
-from .calls import CallRunner, check, only
+from . import cluster, features, groups, topics, transactions
+from .calls import check, only
+from .config_calls import ConfigCalls
+from .features import Change
+from .replica_calls import ReplicaCalls
+from .security_calls import SecurityCalls
 from .values import (
-    AclBinding,
-    AclFilter,
     BrokerVersions,
     ClusterInfo,
     CommittedOffset,
-    ConfigEntry,
     GroupInfo,
     GroupListing,
     HangingTransaction,
-    LogDirInfo,
     Offset,
     ProducerInfo,
     QuorumInfo,
@@ -53,47 +46,14 @@ from .values import (
     TransactionListing,
 )
 
-ANY_ACL: Final = AclFilter()
-ADMIN_KEYS: Final[Mapping[str, Key]] = {
-    **CLIENT_KEYS,
-    "default.api.timeout.ms": Key(
-        MILLISECONDS, 60_000, "how long a call may take, including retries"
-    ),
-}
 
-
-class Admin(Scoped):
+class Admin(ConfigCalls, SecurityCalls, ReplicaCalls):
     """Inspects and changes a cluster. Configured under Kafka's names, `ADMIN_KEYS`.
 
     Every call raises BrokerError for a broker's error, RequestFailed without a response within
     default.api.timeout.ms, ClientClosed, and InvalidValue or OutOfRange for an argument of a wrong
     type or out of range; then nothing was sent.
     """
-
-    def __init__(self, config: Mapping[str, Setting]) -> None:
-        self._values = read_config(ADMIN_KEYS, config)
-        self._timeout_ms = round(seconds(self._values, "request.timeout.ms") * 1000)
-        self._runner: CallRunner | None = None
-
-    async def start(self) -> None:
-        """Start to connect; `async with` calls it."""
-        self._runner = CallRunner(self._values)
-
-    async def close(self) -> None:
-        """Close; pending calls fail with ClientClosed."""
-        calls, self._runner = self._runner, None
-        if calls is not None:
-            await calls.close()
-
-    @property
-    def _calls(self) -> CallRunner:
-        if self._runner is None:
-            raise ClientClosed("the admin client")
-        return self._runner
-
-    def metrics(self) -> dict[MetricName, float]:
-        """Return what this client measures, by Kafka's names."""
-        return self._calls.metrics()
 
     # The cluster.
 
@@ -115,24 +75,26 @@ class Admin(Scoped):
         number = whole(broker_id, "broker_id", 0, INT32)
         return await cluster.broker_versions(self._calls, number)
 
-    async def describe_log_dirs(self, broker_id: int) -> tuple[LogDirInfo, ...]:
-        """Describe the log directories of a broker, by path."""
+    async def update_features(
+        self,
+        levels: Mapping[str, int],
+        change: Change = "UPGRADE",
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Finalize features at these levels, 0 disables one; all of them or none.
+
+        change: UPGRADE, SAFE_DOWNGRADE, or UNSAFE_DOWNGRADE, which may lose metadata. Brokers
+        before 3.3 have no unsafe downgrade and no validate_only.
+        """
+        await features.update(
+            self._calls, levels, change, self._timeout_ms, validate_only=validate_only
+        )
+
+    async def unregister_broker(self, broker_id: int) -> None:
+        """Remove the registration of a broker that is stopped for good."""
         number = whole(broker_id, "broker_id", 0, INT32)
-        return await cluster.describe_log_dirs(self._calls, number)
-
-    # ACLs.
-
-    async def create_acls(self, bindings: Iterable[AclBinding]) -> None:
-        """Create ACLs; those that exist stay. BrokerError for the first one that is refused."""
-        await acls.create(self._calls, bindings)
-
-    async def describe_acls(self, matching: AclFilter = ANY_ACL) -> list[AclBinding]:
-        """Return the ACLs that a filter matches, sorted; all by default."""
-        return await acls.describe(self._calls, matching)
-
-    async def delete_acls(self, filters: Iterable[AclFilter]) -> list[AclBinding]:
-        """Delete the ACLs that any of the filters matches; return them, sorted."""
-        return await acls.delete(self._calls, filters)
+        await cluster.unregister_broker(self._calls, number)
 
     # Topics.
 
@@ -215,48 +177,6 @@ class Admin(Scoped):
         topic, partition = topic_partition((topic, partition))
         offset = whole(before, "before", -1, INT64)
         return await topics.delete_records(self._calls, topic, partition, offset, self._timeout_ms)
-
-    # Configurations.
-
-    async def describe_topic_config(self, topic: str) -> dict[str, ConfigEntry]:
-        """Describe a topic's configuration, by name."""
-        return await configs.describe(self._calls, configs.TOPIC, topic_name(topic))
-
-    async def describe_topic_configs(
-        self, names: Iterable[str], keys: Iterable[str] | None = None
-    ) -> dict[str, dict[str, ConfigEntry]]:
-        """Describe the configurations of topics, by topic and name; keys: None is all."""
-        checked = list(topic_names(names, "names"))
-        wanted = None if keys is None else [text(key, "keys") for key in keys]
-        return await configs.describe_topics(self._calls, checked, wanted)
-
-    async def describe_broker_config(self, broker_id: int) -> dict[str, ConfigEntry]:
-        """Describe a broker's configuration, by name."""
-        name = str(whole(broker_id, "broker_id", 0, INT32))
-        return await configs.describe(self._calls, configs.BROKER, name)
-
-    async def alter_topic_config(
-        self, topic: str, changes: Mapping[str, str | None], *, validate_only: bool = False
-    ) -> None:
-        """Alter a topic's configuration; None resets a value to its default."""
-        checked = settings(changes, "changes")
-        name = topic_name(topic)
-        await configs.alter(self._calls, configs.TOPIC, name, checked, validate_only=validate_only)
-
-    async def describe_group_config(self, group_id: str) -> dict[str, ConfigEntry]:
-        """Describe a group's configuration, by name: of consumer and share groups."""
-        return await configs.describe(self._calls, configs.GROUP, text(group_id, "group_id"))
-
-    async def alter_group_config(
-        self, group_id: str, changes: Mapping[str, str | None], *, validate_only: bool = False
-    ) -> None:
-        """Alter a group's configuration; None resets a value to its default.
-
-        The group need not exist yet: `{"share.auto.offset.reset": "earliest"}`.
-        """
-        checked = settings(changes, "changes")
-        name = text(group_id, "group_id")
-        await configs.alter(self._calls, configs.GROUP, name, checked, validate_only=validate_only)
 
     # Groups.
 
@@ -349,6 +269,3 @@ class Admin(Scoped):
     async def abort_hanging_transaction(self, hanging: HangingTransaction) -> None:
         """Abort a transaction in one partition: consumers with read_committed go on."""
         await transactions.abort(self._calls, hanging)
-
-    async def _brokers(self) -> list[int]:
-        return [each.broker_id for each in (await self.describe_cluster()).brokers]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...client.failures import RequestFailed
-from ...client.requests import LEAST_LOADED, Reason
+from ...client.requests import CONTROLLER, LEAST_LOADED, Reason
 from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
 from ...messages.api_versions_request import ApiVersionsRequest
@@ -19,6 +19,8 @@ from ...messages.describe_log_dirs_request import DescribeLogDirsRequest
 from ...messages.describe_log_dirs_response import DescribeLogDirsResponse, DescribeLogDirsResult
 from ...messages.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
 from ...messages.describe_quorum_response import DescribeQuorumResponse, ReplicaState
+from ...messages.unregister_broker_request import UnregisterBrokerRequest
+from ...messages.unregister_broker_response import UnregisterBrokerResponse
 from ..clients.open_client import SOFTWARE
 from . import topics
 from .calls import CallRunner, check
@@ -105,6 +107,11 @@ def _quorum_replica(row: ReplicaState) -> QuorumReplica:
 
 async def describe_log_dirs(calls: CallRunner, broker: int) -> tuple[LogDirInfo, ...]:
     """Describe the log directories of a broker (KIP-113)."""
+    return tuple(sorted(map(_log_dir, await log_dirs(calls, broker))))
+
+
+async def log_dirs(calls: CallRunner, broker: int) -> list[DescribeLogDirsResult]:
+    """Return the log directories of a broker, with their replicas."""
     response = await calls.call(
         broker,
         ApiKey.DESCRIBE_LOG_DIRS,
@@ -113,7 +120,7 @@ async def describe_log_dirs(calls: CallRunner, broker: int) -> tuple[LogDirInfo,
         lambda response: [response.error_code],
     )
     check(response.error_code, f"log directories of broker {broker}")
-    return tuple(sorted(map(_log_dir, response.results)))
+    return response.results
 
 
 def _log_dir(row: DescribeLogDirsResult) -> LogDirInfo:
@@ -121,6 +128,18 @@ def _log_dir(row: DescribeLogDirsResult) -> LogDirInfo:
     return LogDirInfo(
         row.log_dir, row.error_code, len(sizes), sum(sizes), row.total_bytes, row.usable_bytes
     )
+
+
+async def unregister_broker(calls: CallRunner, broker: int) -> None:
+    """Remove the registration of a broker (UnregisterBroker)."""
+    response = await calls.call(
+        CONTROLLER,
+        ApiKey.UNREGISTER_BROKER,
+        UnregisterBrokerResponse,
+        lambda _: UnregisterBrokerRequest(broker_id=broker),
+        lambda response: [response.error_code],
+    )
+    check(response.error_code, f"broker {broker}", response.error_message)
 
 
 async def broker_versions(calls: CallRunner, broker: int) -> BrokerVersions:

@@ -5,11 +5,15 @@ A broker's configuration is requested from that broker; a topic's from any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
+from ...client.arguments import INT32, text, topic_name
 from ...client.failures import RequestFailed
 from ...client.requests import CONTROLLER, LEAST_LOADED, Destination, Reason
+from ...configs import ConfigSource, ConfigType
+from ...errors import InvalidValue
 from ...messages.api_key import ApiKey
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
@@ -22,13 +26,29 @@ from ...messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+from ...messages.list_config_resources_request import ListConfigResourcesRequest
+from ...messages.list_config_resources_response import ListConfigResourcesResponse
 from .calls import CallRunner, check
-from .values import ConfigEntry
+from .values import ConfigEntry, ConfigResource, ConfigSynonym
 
 TOPIC: Final = 2
 BROKER: Final = 4
+BROKER_LOGGER: Final = 8
+CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 """Resource types."""
+RESOURCE_TYPES: Final = {
+    "TOPIC": TOPIC,
+    "BROKER": BROKER,
+    "BROKER_LOGGER": BROKER_LOGGER,
+    "CLIENT_METRICS": CLIENT_METRICS,
+    "GROUP": GROUP,
+}
+TYPE_NAMES: Final = {number: name for name, number in RESOURCE_TYPES.items()}
+TYPES_FROM: Final = 1
+"""ListConfigResources has types from this version on; before, it lists CLIENT_METRICS."""
+SYNONYMS_FROM: Final = 1
+DOCUMENTATION_FROM: Final = 3
 SET: Final = 0
 DELETE: Final = 1
 """Operations."""
@@ -36,12 +56,52 @@ DEFAULTED: Final = frozenset({-1, 4, 5})
 """Sources of a value not set for this resource: unknown, a broker's file, the default."""
 TOPICS_OWN: Final = 1
 MOST_RESOURCES: Final = 500
-"""Topics of one DescribeConfigs request."""
+"""Resources of one DescribeConfigs request."""
+
+
+class Details(NamedTuple):
+    """What of each setting is requested besides its value."""
+
+    synonyms: bool = False
+    documentation: bool = False
+
+
+NO_DETAILS: Final = Details()
+
+
+def numbered(resource: object, argument: str) -> tuple[int, str]:
+    """Return the type of a resource as requests have it, and its name. Raises InvalidValue."""
+    if not isinstance(resource, ConfigResource):
+        raise InvalidValue(f"expected ConfigResource, got {type(resource).__name__}", argument)
+    number = RESOURCE_TYPES.get(resource.resource_type)
+    if number is None:
+        raise InvalidValue(
+            f"{resource.resource_type!r}: expected one of {', '.join(RESOURCE_TYPES)}",
+            f"{argument}.resource_type",
+        )
+    name = text(resource.name, f"{argument}.name")
+    if number == TOPIC:
+        topic_name(name, f"{argument}.name")
+    if number == BROKER_LOGGER or (number == BROKER and name):
+        _broker_id(name, f"{argument}.name")
+    return number, name
+
+
+def _broker_id(name: str, argument: str) -> int:
+    if not (name.isascii() and name.isdecimal() and int(name) <= INT32):
+        raise InvalidValue(f"{name!r}: expected the id of a broker", argument)
+    return int(name)
+
+
+def destination(kind: int, name: str, otherwise: Destination) -> Destination:
+    """Return where requests about a resource go: to the broker that it is about, if any."""
+    is_of_broker = kind in (BROKER, BROKER_LOGGER) and name
+    return int(name) if is_of_broker else otherwise
 
 
 async def describe(calls: CallRunner, kind: int, name: str) -> dict[str, ConfigEntry]:
     """Describe the configuration of one resource."""
-    to: Destination = int(name) if kind == BROKER else LEAST_LOADED
+    to = destination(kind, name, LEAST_LOADED)
     return (await _describe(calls, to, kind, [name], None))[name]
 
 
@@ -56,8 +116,58 @@ async def describe_topics(
     return found
 
 
+async def describe_resources(
+    calls: CallRunner,
+    resources: Iterable[ConfigResource],
+    keys: list[str] | None,
+    details: Details,
+) -> dict[ConfigResource, dict[str, ConfigEntry]]:
+    """Describe resources of any type, in their order."""
+    wanted = list(resources)
+    groups: defaultdict[tuple[Destination, int], list[str]] = defaultdict(list)
+    for index, resource in enumerate(wanted):
+        kind, name = numbered(resource, f"resources[{index}]")
+        groups[destination(kind, name, LEAST_LOADED), kind].append(name)
+    described: dict[ConfigResource, dict[str, ConfigEntry]] = {}
+    for (to, kind), names in groups.items():
+        for start in range(0, len(names), MOST_RESOURCES):
+            some = names[start : start + MOST_RESOURCES]
+            rows = await _describe(calls, to, kind, some, keys, details)
+            described |= {ConfigResource(TYPE_NAMES[kind], name): rows[name] for name in rows}
+    return {resource: described[resource] for resource in wanted}
+
+
+async def list_resources(calls: CallRunner, types: Iterable[str]) -> list[ConfigResource]:
+    """List resources; types: () is all."""
+    numbers = [
+        numbered(ConfigResource(kind, "0"), f"resource_types[{index}]")[0]
+        for index, kind in enumerate(types)
+    ]
+    response = await calls.call(
+        LEAST_LOADED,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ListConfigResourcesResponse,
+        lambda version: ListConfigResourcesRequest(
+            resource_types=numbers if version >= TYPES_FROM else []
+        ),
+        lambda response: [response.error_code],
+        lowest=0 if numbers == [CLIENT_METRICS] else TYPES_FROM,
+    )
+    check(response.error_code, "resources")
+    return sorted(
+        ConfigResource(TYPE_NAMES[row.resource_type], row.resource_name)
+        for row in response.config_resources
+        if row.resource_type in TYPE_NAMES
+    )
+
+
 async def _describe(
-    calls: CallRunner, to: Destination, kind: int, names: list[str], keys: list[str] | None
+    calls: CallRunner,
+    to: Destination,
+    kind: int,
+    names: list[str],
+    keys: list[str] | None,
+    details: Details = NO_DETAILS,
 ) -> dict[str, dict[str, ConfigEntry]]:
     resources = [
         DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
@@ -67,7 +177,11 @@ async def _describe(
         to,
         ApiKey.DESCRIBE_CONFIGS,
         DescribeConfigsResponse,
-        lambda _: DescribeConfigsRequest(resources=resources),
+        lambda version: DescribeConfigsRequest(
+            resources=resources,
+            include_synonyms=details.synonyms and version >= SYNONYMS_FROM,
+            include_documentation=details.documentation and version >= DOCUMENTATION_FROM,
+        ),
         lambda response: [each.error_code for each in response.results],
     )
     for found in response.results:
@@ -96,7 +210,7 @@ async def alter(
     ]
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=rows)
     response = await calls.call(
-        CONTROLLER,
+        destination(kind, name, CONTROLLER),
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         IncrementalAlterConfigsResponse,
         lambda _: IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only),
@@ -114,4 +228,26 @@ def entry(row: DescribeConfigsResourceResult, kind: int) -> ConfigEntry:
         is_default = row.config_source != TOPICS_OWN
     else:
         is_default = row.config_source in DEFAULTED
-    return ConfigEntry(row.name, row.value, row.read_only, is_default, row.is_sensitive)
+    return ConfigEntry(
+        row.name,
+        row.value,
+        row.read_only,
+        is_default,
+        row.is_sensitive,
+        source_name(row.config_source),
+        "" if row.config_type == 0 else _name(ConfigType, row.config_type),
+        tuple(
+            ConfigSynonym(other.name, other.value, source_name(other.source))
+            for other in row.synonyms
+        ),
+        row.documentation or None,
+    )
+
+
+def source_name(number: int) -> str:
+    """Return Kafka's name of a config source; "" if the broker does not report it."""
+    return "" if number < 0 else _name(ConfigSource, number)
+
+
+def _name(names: type[ConfigSource] | type[ConfigType], number: int) -> str:
+    return names(number).name if number in {*names} else str(number)

@@ -30,36 +30,6 @@ class ClusterInfo(NamedTuple):
     brokers: tuple[BrokerInfo, ...]
 
 
-class AclBinding(NamedTuple):
-    """An ACL, in the names of Kafka's tools: who may, or may not, do what with which resource.
-
-    resource_type: TOPIC, GROUP, CLUSTER (named kafka-cluster), TRANSACTIONAL_ID, DELEGATION_TOKEN,
-    USER. principal: such as User:alice, User:* for all. operation: ALL, READ, WRITE ...
-    permission_type: ALLOW, DENY. host: an address, or *. pattern_type: LITERAL (the name * is any),
-    PREFIXED.
-    """
-
-    resource_type: str
-    resource_name: str
-    principal: str
-    operation: str
-    permission_type: str = "ALLOW"
-    host: str = "*"
-    pattern_type: str = "LITERAL"
-
-
-class AclFilter(NamedTuple):
-    """Which ACLs: None is any. pattern_type: also MATCH, for all about a resource of that name."""
-
-    resource_type: str | None = None
-    resource_name: str | None = None
-    principal: str | None = None
-    operation: str | None = None
-    permission_type: str | None = None
-    host: str | None = None
-    pattern_type: str | None = None
-
-
 class ApiRange(NamedTuple):
     """The versions of an API that a broker supports; name: "" for an API unknown to us."""
 
@@ -98,6 +68,29 @@ class LogDirInfo(NamedTuple):
     size: int
     total: int
     usable: int
+
+
+class ReplicaInfo(NamedTuple):
+    """A replica in a log directory of a broker. size: bytes of its log.
+
+    offset_lag: records behind the high watermark, or, of a future replica, behind the current one.
+    is_future: whether it replaces the current one in another directory when it has caught up.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+class PartitionReassignment(NamedTuple):
+    """A reassignment in progress. replicas: all, with those that are added and removed."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
 
 
 class QuorumReplica(NamedTuple):
@@ -143,14 +136,41 @@ class TopicInfo(NamedTuple):
     partitions: tuple[PartitionInfo, ...]
 
 
+class ConfigResource(NamedTuple):
+    """What a configuration is of, in the names of Kafka's tools.
+
+    resource_type: TOPIC, BROKER (named by its id, "" for the default of all), BROKER_LOGGER (by the
+    id), GROUP, CLIENT_METRICS (a subscription).
+    """
+
+    resource_type: str
+    name: str
+
+
+class ConfigSynonym(NamedTuple):
+    """A value that counts if those before it are not set; source: as of `ConfigEntry`."""
+
+    name: str
+    value: str | None
+    source: str
+
+
 class ConfigEntry(NamedTuple):
-    """A setting; value: None if sensitive or absent; is_default: not set for the resource."""
+    """A setting; value: None if sensitive or absent; is_default: not set for the resource.
+
+    source: in Kafka's name, such as DYNAMIC_TOPIC_CONFIG; config_type: such as INT; ""
+    from brokers that do not report them. synonyms, documentation: if they were requested.
+    """
 
     name: str
     value: str | None
     read_only: bool
     is_default: bool
     is_sensitive: bool
+    source: str = ""
+    config_type: str = ""
+    synonyms: tuple[ConfigSynonym, ...] = ()
+    documentation: str | None = None
 
 
 class GroupListing(NamedTuple):

@@ -1,0 +1,131 @@
+"""SCRAM credentials of users (KIP-554).
+
+The client salts and hashes a password; the cluster never receives the password itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ...client.arguments import text, whole
+from ...client.requests import CONTROLLER, LEAST_LOADED
+from ...errors import InvalidValue
+from ...messages.alter_user_scram_credentials_request import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ...messages.alter_user_scram_credentials_response import AlterUserScramCredentialsResponse
+from ...messages.api_key import ApiKey
+from ...messages.describe_user_scram_credentials_request import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from ...messages.describe_user_scram_credentials_response import (
+    DescribeUserScramCredentialsResponse,
+)
+from .calls import CallRunner, check
+from .security_values import ScramCredential
+
+
+class Mechanism(NamedTuple):
+    """A mechanism: its number in requests, its hash, and the least number of iterations."""
+
+    number: int
+    algorithm: str
+    least_iterations: int = 4096
+
+
+MECHANISMS: Final[Mapping[str, Mechanism]] = {
+    "SCRAM-SHA-256": Mechanism(1, "sha256"),
+    "SCRAM-SHA-512": Mechanism(2, "sha512"),
+}
+NAMES: Final = {mechanism.number: name for name, mechanism in MECHANISMS.items()}
+MOST_ITERATIONS: Final = 16_384
+SALT_SIZE: Final = 24
+"""Bytes of a salt."""
+
+
+def mechanism(name: object, argument: str = "mechanism") -> Mechanism:
+    """Return the mechanism of a name. Raises InvalidValue."""
+    if not isinstance(name, str) or name not in MECHANISMS:
+        raise InvalidValue(f"{name!r}: expected one of {', '.join(MECHANISMS)}", argument)
+    return MECHANISMS[name]
+
+
+def upsertion(
+    name: str, credential: ScramCredential, password: str, salt_of: Callable[[int], bytes]
+) -> ScramCredentialUpsertion:
+    """Salt and hash the password of a user (RFC 5802: SaltedPassword)."""
+    if not isinstance(credential, ScramCredential):
+        raise InvalidValue(
+            f"expected ScramCredential, got {type(credential).__name__}", "credential"
+        )
+    kind = mechanism(credential.mechanism, "credential.mechanism")
+    iterations = whole(
+        credential.iterations, "credential.iterations", kind.least_iterations, MOST_ITERATIONS
+    )
+    if not isinstance(password, str) or not password:
+        raise InvalidValue("expected a text that is not empty", "password")
+    salt = salt_of(SALT_SIZE)
+    return ScramCredentialUpsertion(
+        name=text(name, "name"),
+        mechanism=kind.number,
+        iterations=iterations,
+        salt=salt,
+        salted_password=hashlib.pbkdf2_hmac(kind.algorithm, password.encode(), salt, iterations),
+    )
+
+
+def deletion(name: str, mechanism_name: str) -> ScramCredentialDeletion:
+    """Make the deletion of a credential."""
+    return ScramCredentialDeletion(
+        name=text(name, "name"), mechanism=mechanism(mechanism_name).number
+    )
+
+
+async def alter(
+    calls: CallRunner,
+    upsertions: Sequence[ScramCredentialUpsertion],
+    deletions: Sequence[ScramCredentialDeletion],
+) -> None:
+    """Create, replace and delete credentials. BrokerError for the first that is refused."""
+    response = await calls.call(
+        CONTROLLER,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        AlterUserScramCredentialsResponse,
+        lambda _: AlterUserScramCredentialsRequest(
+            upsertions=[*upsertions], deletions=[*deletions]
+        ),
+        lambda response: [row.error_code for row in response.results],
+    )
+    for row in response.results:
+        check(row.error_code, f"user {row.user}", row.error_message)
+
+
+async def describe(
+    calls: CallRunner, names: Sequence[str] | None
+) -> dict[str, tuple[ScramCredential, ...]]:
+    """Return the credentials of users, by name; names: None is all."""
+    wanted = None if names is None else [UserName(name=name) for name in names]
+    response = await calls.call(
+        LEAST_LOADED,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        DescribeUserScramCredentialsResponse,
+        lambda _: DescribeUserScramCredentialsRequest(users=wanted),
+        lambda response: [response.error_code, *(row.error_code for row in response.results)],
+    )
+    check(response.error_code, "users", response.error_message)
+    for row in response.results:
+        check(row.error_code, f"user {row.user}", row.error_message)
+    return {
+        row.user: tuple(
+            sorted(
+                ScramCredential(NAMES.get(info.mechanism, str(info.mechanism)), info.iterations)
+                for info in row.credential_infos
+            )
+        )
+        for row in sorted(response.results, key=lambda row: row.user)
+    }
