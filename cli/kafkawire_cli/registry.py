@@ -149,6 +149,12 @@ VERBS: Final = {
         "Show and change configurations: topics, brokers, groups, client metrics.",
         Task.CLUSTERS,
     ),
+    "quotas": Verb(
+        "clusters.quotas",
+        "quotas",
+        "Show and change quotas: limits of users, client ids, addresses.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",

@@ -110,9 +110,8 @@ class Change(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """Return the change as an object."""
-        if self.fields is not None:
-            return {"action": self.action, self.kind: self.fields}
-        fields: dict[str, Any] = {"action": self.action, self.kind: self.name}
+        name = self.name if self.fields is None else self.fields
+        fields: dict[str, Any] = {"action": self.action, self.kind: name}
         if self.partitions is not None:
             fields["partitions"] = self.partitions
         if self.configs:
