@@ -155,6 +155,12 @@ VERBS: Final = {
         "Show and change quotas: limits of users, client ids, addresses.",
         Task.CLUSTERS,
     ),
+    "users": Verb(
+        "clusters.users",
+        "users",
+        "Show, add and remove SCRAM credentials of users.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",
