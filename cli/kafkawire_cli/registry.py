@@ -161,6 +161,12 @@ VERBS: Final = {
         "Show, add and remove SCRAM credentials of users.",
         Task.CLUSTERS,
     ),
+    "reassign": Verb(
+        "clusters.reassign",
+        "reassign",
+        "Move replicas to other brokers: propose, execute, verify, cancel.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",

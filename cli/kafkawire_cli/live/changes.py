@@ -21,7 +21,13 @@ from ..input.panels import Panel
 YES: Final = "--yes"
 DRY_RUN: Final = "--dry-run"
 CONFIRMED: Final = ("y", "yes")
-PAST: Final = {"create": "created", "alter": "altered", "delete": "deleted", "abort": "aborted"}
+PAST: Final = {
+    "create": "created",
+    "alter": "altered",
+    "delete": "deleted",
+    "abort": "aborted",
+    "cancel": "cancelled",
+}
 
 
 DryRunOption = Annotated[
@@ -38,7 +44,10 @@ class ChangeOptions(NamedTuple):
     yes: Annotated[
         bool,
         typer.Option(
-            YES, "-y", help="Delete, or abort, without confirmation.", rich_help_panel=Panel.CHANGES
+            YES,
+            "-y",
+            help="Delete, abort or cancel without confirmation.",
+            rich_help_panel=Panel.CHANGES,
         ),
     ] = False
     dry_run: DryRunOption = False
@@ -50,13 +59,14 @@ class ChangeOptions(NamedTuple):
         """
         if self.yes and deleting is None:
             raise typer.BadParameter(
-                "only allowed with an option that deletes or aborts", param_hint=YES
+                "only allowed with an option that deletes, aborts or cancels", param_hint=YES
             )
         if self.dry_run and not changing:
             raise typer.BadParameter("there is nothing to change", param_hint=DRY_RUN)
         if self.yes and self.dry_run:
             raise typer.BadParameter("not allowed together", param_hint=f"{YES}, {DRY_RUN}")
-        past = PAST["abort" if deleting is not None and "abort" in deleting else "delete"]
+        words = (past for action, past in PAST.items() if action in (deleting or ""))
+        past = next(words, PAST["delete"])
         needs_terminal = deleting is not None and not self.yes and not self.dry_run
         if needs_terminal and not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise typer.BadParameter(

@@ -1,0 +1,285 @@
+"""`kafkawire reassign`: replicas of a live cluster are moved to other brokers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from ...input import cluster as live
+from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.options import Form, FormOption
+from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
+from ...live.reassignment_files import (
+    Assignment,
+    Partition,
+    as_file,
+)
+from ...live.reassignment_options import (
+    ALL_MOVES,
+    CANCEL,
+    EXECUTE,
+    GENERATE,
+    NO_ACTION,
+    VERIFY,
+    Actions,
+    Moves,
+    Wanted,
+    checked,
+)
+from ...live.replica_placement import proposed
+from ...live.unknown_names import check_partition, described_topics
+from ...render.report import Section, print_report
+
+if TYPE_CHECKING:
+    from kafkawire.net.admin import Admin, PartitionReassignment
+
+COMPLETE: Final = "complete"
+IN_PROGRESS: Final = "in progress"
+FAILED: Final = "not as in the file"
+
+
+def reassign(
+    options: ClusterOptions = NO_OPTIONS,
+    actions: Actions = NO_ACTION,
+    moves: Moves = ALL_MOVES,
+    confirmation: ChangeOptions = NO_CHANGE_OPTIONS,
+    form: FormOption = Form.TABLE,
+) -> None:
+    """Move replicas to other brokers: propose, execute, verify, cancel.
+
+    \b
+    kafkawire reassign -b localhost:9092
+    kafkawire reassign -b localhost:9092 --generate --topic orders --to 1,2,4
+    kafkawire reassign -b localhost:9092 --execute --topic orders --to 1,2,4 --dry-run
+    kafkawire reassign -b localhost:9092 --execute --reassignment-json-file moves.json
+    kafkawire reassign -b localhost:9092 --verify --reassignment-json-file moves.json
+    kafkawire reassign -b localhost:9092 --cancel --topic orders
+
+    Files are those of kafka-reassign-partitions. A proposal keeps replicas where they are as far
+    as their brokers remain and have no more than their share; racks are respected.
+
+    Exit code 1: an error of the cluster, such as an unknown topic, a cancellation that was refused
+    at the prompt, or, with --verify, replicas that are not (yet) where they shall be; 2: usage
+    error.
+    """
+    wanted = checked(actions, moves)
+    changing = wanted.action in (EXECUTE, CANCEL)
+    confirmation.check(CANCEL if wanted.action == CANCEL else None, changing=changing)
+    client = live.admin_configuration(options)
+    ACTIONS[wanted.action](client, wanted, confirmation, form)
+
+
+async def _current(admin: Admin, wanted: Wanted) -> dict[Partition, tuple[int, ...]]:
+    """Read where the replicas of the topics, or of the partitions in the file, are."""
+    names = wanted.topics or list(dict.fromkeys(topic for topic, _ in wanted.assignment or ()))
+    described = await described_topics(admin, names)
+    for topic, number in wanted.assignment or ():
+        check_partition(described[topic], number)
+    replicas = {
+        (topic.name, row.partition): row.replicas
+        for topic in described.values()
+        for row in topic.partitions
+    }
+    if wanted.assignment is not None:
+        return {partition: replicas[partition] for partition in wanted.assignment}
+    return dict(sorted(replicas.items()))
+
+
+async def _target(admin: Admin, wanted: Wanted, current: Assignment) -> dict[Partition, list[int]]:
+    """Return where the replicas shall be; the BrokerError names a broker that does not exist."""
+    from kafkawire import ErrorCode
+    from kafkawire.client.failures import BrokerError
+
+    brokers = {row.broker_id: row.rack for row in (await admin.describe_cluster()).brokers}
+    placed = wanted.assignment or {}
+    named = [*(wanted.brokers or ()), *(broker for ids in placed.values() for broker in ids)]
+    for broker in named:
+        if broker not in brokers:
+            ids = ", ".join(map(str, sorted(brokers)))
+            detail = f"no broker with id {broker}; the cluster has {ids}"
+            raise BrokerError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, detail)
+    if wanted.assignment is not None:
+        return wanted.assignment
+    try:
+        return proposed(current, wanted.brokers or (), brokers)
+    except ValueError as error:
+        raise BrokerError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from None
+
+
+def _show(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: Form) -> None:
+    """Show the reassignments in progress."""
+    rows: dict[Partition, PartitionReassignment] = {}
+
+    async def work() -> None:
+        async with live.admin(client.values) as admin:
+            partitions = None if not wanted.topics else list(await _current(admin, wanted))
+            rows.update(await admin.list_partition_reassignments(partitions))
+
+    live.run(work, client)
+    head = ("topic", ">partition", "replicas", "adding", "removing")
+
+    def sections() -> list[Section]:
+        shown = [
+            (topic, str(number), *map(_ids, moving)) for (topic, number), moving in rows.items()
+        ]
+        return [Section("Reassignments", head, shown)]
+
+    def as_json() -> dict[str, Any]:
+        return {
+            "reassignments": [
+                {"topic": topic, "partition": number, **moving._asdict()}
+                for (topic, number), moving in rows.items()
+            ]
+        }
+
+    print_report(form, sections, as_json, "No reassignments in progress.")
+
+
+def _generate(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: Form) -> None:
+    """Show where replicas are and where they could be, as kafka-reassign-partitions does."""
+    parts: dict[str, dict[str, Any]] = {}
+
+    async def work() -> None:
+        async with live.admin(client.values) as admin:
+            current = await _current(admin, wanted)
+            target = await _target(admin, wanted, current)
+            parts.update(current=as_file(current), proposed=as_file(target))
+
+    live.run(work, client)
+    print_report(
+        form,
+        lambda: [
+            Section("Current replicas", lines=[json.dumps(parts["current"])]),
+            Section("Proposed replicas", lines=[json.dumps(parts["proposed"])]),
+        ],
+        lambda: parts,
+    )
+
+
+def _execute(
+    client: live.Configuration, wanted: Wanted, options: ChangeOptions, form: Form
+) -> None:
+    """Move what is not where it shall be."""
+    report = ChangeReport(form, dry_run=options.dry_run)
+
+    async def work() -> None:
+        async with live.admin(client.values) as admin:
+            current = await _current(admin, wanted)
+            moving = await admin.list_partition_reassignments(list(current))
+            if moving and not wanted.additional:
+                raise _already(moving)
+            target = await _target(admin, wanted, current)
+            changed = {
+                partition: replicas
+                for partition, replicas in target.items()
+                if partition in moving or tuple(replicas) != tuple(current[partition])
+            }
+            if changed and not options.dry_run:
+                await admin.alter_partition_reassignments(changed)
+            for partition, replicas in changed.items():
+                report.add(_change("alter", partition, current[partition], replicas))
+            if not changed and form is Form.TABLE:
+                typer.echo("Nothing to move.")
+
+    with report.printed():
+        live.run(work, client)
+
+
+def _already(moving: dict[Partition, PartitionReassignment]) -> Exception:
+    from kafkawire import ErrorCode
+    from kafkawire.client.failures import BrokerError
+
+    topic, number = next(iter(moving))
+    detail = f"{topic}-{number} is being reassigned already: --additional changes that"
+    return BrokerError(ErrorCode.REASSIGNMENT_IN_PROGRESS, detail)
+
+
+def _verify(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: Form) -> None:
+    """Show which partitions are settled; exit code 1 unless all are."""
+    states: dict[Partition, tuple[str, tuple[int, ...]]] = {}
+
+    async def work() -> None:
+        async with live.admin(client.values) as admin:
+            current = await _current(admin, wanted)
+            moving = await admin.list_partition_reassignments(list(current))
+            for partition, replicas in current.items():
+                target = (wanted.assignment or current)[partition]
+                settled = COMPLETE if tuple(target) == tuple(replicas) else FAILED
+                states[partition] = (IN_PROGRESS if partition in moving else settled, replicas)
+
+    live.run(work, client)
+    head = ("topic", ">partition", "replicas", "state")
+    rows = [
+        (topic, str(number), _ids(replicas), state)
+        for (topic, number), (state, replicas) in states.items()
+    ]
+
+    def as_json() -> dict[str, Any]:
+        return {
+            "partitions": [
+                {"topic": topic, "partition": number, "replicas": list(replicas), "state": state}
+                for (topic, number), (state, replicas) in states.items()
+            ]
+        }
+
+    print_report(form, lambda: [Section("Reassignments", head, rows)], as_json)
+    if any(state != COMPLETE for state, _ in states.values()):
+        raise typer.Exit(1)
+
+
+def _cancel(client: live.Configuration, wanted: Wanted, options: ChangeOptions, form: Form) -> None:
+    """Cancel exactly the reassignments that were confirmed."""
+    moving: dict[Partition, PartitionReassignment] = {}
+
+    async def find() -> None:
+        async with live.admin(client.values) as admin:
+            current = await _current(admin, wanted)
+            moving.update(await admin.list_partition_reassignments(list(current)))
+
+    live.run(find, client)
+    if not moving:
+        print_report(form, lambda: (), lambda: {"changes": []}, "No reassignments in progress.")
+        return
+    options.confirm([f"reassignment of {topic}-{number}" for topic, number in moving], "cancel")
+    report = ChangeReport(form, dry_run=options.dry_run)
+
+    async def work() -> None:
+        async with live.admin(client.values) as admin:
+            if not options.dry_run:
+                await admin.alter_partition_reassignments(dict.fromkeys(moving))
+        for partition, before in moving.items():
+            back = [broker for broker in before.replicas if broker not in before.adding]
+            report.add(_change("cancel", partition, before.replicas, back))
+
+    with report.printed():
+        live.run(work, client)
+
+
+ACTIONS: Final = {
+    None: _show,
+    GENERATE: _generate,
+    EXECUTE: _execute,
+    VERIFY: _verify,
+    CANCEL: _cancel,
+}
+
+
+def _change(action: str, partition: Partition, before: tuple[int, ...], after: list[int]) -> Change:
+    topic, number = partition
+    return Change(
+        action,
+        "reassignment",
+        f"of {topic}-{number} from {_ids(before)} to {_ids(after)}",
+        fields={
+            "topic": topic,
+            "partition": number,
+            "replicas": list(after),
+            "previous_replicas": list(before),
+        },
+    )
+
+
+def _ids(brokers: tuple[int, ...] | list[int]) -> str:
+    return ",".join(map(str, brokers))
