@@ -167,6 +167,12 @@ VERBS: Final = {
         "Move replicas to other brokers: propose, execute, verify, cancel.",
         Task.CLUSTERS,
     ),
+    "log-dirs": Verb(
+        "clusters.log_dirs",
+        "log_dirs",
+        "Show log directories and replicas; move replicas between directories.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",

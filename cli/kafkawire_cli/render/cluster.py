@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafkawire.net.admin import LogDirInfo, QuorumInfo, QuorumReplica
 
 NS_PER_MS: Final = 1_000_000
+LOG_DIR_HEAD: Final = ("directory", ">replicas", ">size", ">free", ">of", "state")
 
 
 def sections(state: ClusterState, most: int | None, *, apis: bool) -> Iterator[Section]:
@@ -106,18 +107,19 @@ def _states(broker: BrokerState, controller_id: int) -> Iterator[str]:
 
 
 def _log_dirs(state: ClusterState) -> Section:
-    head = (">broker", "directory", ">replicas", ">size", ">free", ">of", "state")
+    head = (">broker", *LOG_DIR_HEAD)
     rows = []
     for broker in () if "log directories" in unavailable(state) else state.brokers:
         number = str(broker.info.broker_id)
         if not isinstance(broker.log_dirs, Unavailable):
-            rows += [(number, *_log_dir(each)) for each in broker.log_dirs]
+            rows += [(number, *log_dir_cells(each)) for each in broker.log_dirs]
         elif broker.log_dirs != broker.versions:
             rows.append((number, "", "", "", "", "", broker.log_dirs.reason))
     return Section("Log directories", head, rows, optional=("of", "replicas"))
 
 
-def _log_dir(one: LogDirInfo) -> tuple[str, ...]:
+def log_dir_cells(one: LogDirInfo) -> tuple[str, ...]:
+    """Return the cells of a log directory: path, replicas, size, free, of, state."""
     from kafkawire.client.requests import error_of
 
     free, size = (_volume(each, one.total) for each in (one.usable, one.total))
