@@ -173,6 +173,12 @@ VERBS: Final = {
         "Show log directories and replicas; move replicas between directories.",
         Task.CLUSTERS,
     ),
+    "tokens": Verb(
+        "clusters.tokens",
+        "tokens",
+        "Show, create, renew and expire delegation tokens.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",

@@ -27,6 +27,8 @@ PAST: Final = {
     "delete": "deleted",
     "abort": "aborted",
     "cancel": "cancelled",
+    "renew": "renewed",
+    "expire": "expired",
 }
 
 
@@ -46,7 +48,7 @@ class ChangeOptions(NamedTuple):
         typer.Option(
             YES,
             "-y",
-            help="Delete, abort or cancel without confirmation.",
+            help="Delete, abort, cancel or expire without confirmation.",
             rich_help_panel=Panel.CHANGES,
         ),
     ] = False
@@ -59,7 +61,8 @@ class ChangeOptions(NamedTuple):
         """
         if self.yes and deleting is None:
             raise typer.BadParameter(
-                "only allowed with an option that deletes, aborts or cancels", param_hint=YES
+                "only allowed with an option that deletes, aborts, cancels or expires",
+                param_hint=YES,
             )
         if self.dry_run and not changing:
             raise typer.BadParameter("there is nothing to change", param_hint=DRY_RUN)
