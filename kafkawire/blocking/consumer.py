@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Generic, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias
 
 from ..client.config import Setting
 from ..client.consumer import (
@@ -18,7 +18,11 @@ from ..client.consumer import (
 from ..client.serialization import Deserializer, KeyT, ValueT
 from ..net import consumer as asynchronous
 from ..net.interceptors import OnCommit, OnConsume
+from ..values.decoder import ValueDecoder
 from .client import BlockingClient, future_in_threads, in_loop, waiting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class RebalanceListener(Protocol):
@@ -114,6 +118,38 @@ class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT
         Raises ConsumerError or a subclass; the next poll tries again.
         """
         return self._run(self._client.poll(timeout_s, max_records=max_records))
+
+    def poll_batch(
+        self,
+        timeout_s: float | None = None,
+        *,
+        max_records: int | None = None,
+        keys: ValueDecoder | None = None,
+        values: ValueDecoder | None = None,
+    ) -> pa.RecordBatch | None:
+        """Return the next records of one partition as columns; None if the timeout expires.
+
+        Columns: topic, partition, offset, timestamp, key, value, headers. timeout_s, errors: as for
+        `poll`. max_records: None for all of a fetch. keys, values: decoders, whose results are
+        added as `key_decoded` and `value_decoded`. Deserializers and `on_consume` are not called.
+        Raises MissingPackage without the extra `tables`.
+        """
+        return self._run(
+            self._client.poll_batch(timeout_s, max_records=max_records, keys=keys, values=values)
+        )
+
+    def batches(
+        self,
+        *,
+        max_records: int | None = None,
+        keys: ValueDecoder | None = None,
+        values: ValueDecoder | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Iterate over records as columns, for ever; parameters and errors as of `poll_batch`."""
+        while True:
+            batch = self.poll_batch(max_records=max_records, keys=keys, values=values)
+            if batch is not None:
+                yield batch
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None

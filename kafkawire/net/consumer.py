@@ -9,11 +9,14 @@ those still buffered here. A cancelled call loses nothing: the next one returns 
             ...
 """
 
+# over 300 lines: one class, the calls of a consumer
+
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..client.consumer import (
     CommitKind,
@@ -38,7 +41,12 @@ from ..client.consumer.offsets.lookups import EARLIEST, LATEST
 from ..client.group_metadata import ConsumerGroupMetadata
 from ..client.serialization import KeyT, ValueT
 from ..errors import LocalProtocolError
+from ..values.decoder import ValueDecoder
+from ..values.record_values import RecordValues
 from .clients.consumer_session import ConsumerSession, RebalanceListener
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Consumer(ConsumerSession[KeyT, ValueT]):
@@ -53,6 +61,53 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
     other tasks may commit and look up offsets. A call with a value of a wrong type or out of
     range raises InvalidValue or OutOfRange, and changes nothing.
     """
+
+    # -- columns
+
+    async def poll_batch(
+        self,
+        timeout_s: float | None = None,
+        *,
+        max_records: int | None = None,
+        keys: ValueDecoder | None = None,
+        values: ValueDecoder | None = None,
+    ) -> pa.RecordBatch | None:
+        """Return the next records of one partition as columns; None if the timeout expires.
+
+        Columns: topic, partition, offset, timestamp, key, value, headers. timeout_s, errors: as for
+        `poll`. max_records: None for all of a fetch. keys, values: decoders, whose results are
+        added as `key_decoded` and `value_decoded`. Deserializers and `on_consume` are not called.
+        Raises MissingPackage without the extra `tables`.
+        """
+        from ..client.consumer.arrow import ArrowBatches, decoded
+
+        if self._arrow is None:
+            self._arrow = ArrowBatches()
+        decoders = RecordValues(values, keys)
+        while True:
+            await self._poll(timeout_s, events.Poll(max_records, columns=True))
+            columns = self._unread_columns
+            if columns is None:
+                return None
+            batch = self._arrow.batch(columns)
+            if values is not None or keys is not None:
+                batch = await asyncio.to_thread(decoded, batch, decoders)
+            if self._unread_columns is columns:  # else a call of another task has returned them
+                self._unread_columns = None
+                return batch
+
+    async def batches(
+        self,
+        *,
+        max_records: int | None = None,
+        keys: ValueDecoder | None = None,
+        values: ValueDecoder | None = None,
+    ) -> AsyncIterator[pa.RecordBatch]:
+        """Iterate over records as columns, for ever; parameters and errors as of `poll_batch`."""
+        while True:
+            batch = await self.poll_batch(max_records=max_records, keys=keys, values=values)
+            if batch is not None:
+                yield batch
 
     # -- subscription and position
 

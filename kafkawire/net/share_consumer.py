@@ -205,7 +205,7 @@ class ShareConsumer(
         future: asyncio.Future[Results] = self._calls.expect(key)  # type: ignore[assignment]  # of Committed
         driver.handle(events.Commit(key, wait_s))
         if interrupted:  # another task's poll was about to return them
-            driver.handle(calls.Poll(self._max_records))
+            driver.handle(self._poll_event)
         return future
 
     # -- events and effects

@@ -30,8 +30,9 @@ from .coordinator import rebalancing
 from .coordinator.assignment import Assignment
 from .coordinator.commits import STEP, USER, Commits
 from .coordinator.leadership import Leadership
+from .delivery import Delivery
 from .events import ConsumerEffect, ConsumerEvent
-from .failures import ConsumerError, FetchFailed
+from .failures import ConsumerError
 from .group import member_states
 from .offsets import committed, committing
 from .offsets import leader_requests as leaders
@@ -74,8 +75,7 @@ class Consumer:
         self._view = view
         self._owner = owner
         self.polling = False
-        self._max_records = config.max_poll_records
-        self._errors: deque[Exception] = deque()
+        self._delivery = Delivery(components)
         self._queries = OffsetQueries(components)
         self.closed = False
 
@@ -154,7 +154,7 @@ class Consumer:
         if self.subscription.mode is Mode.NONE:
             raise LocalProtocolError("subscribe to topics or assign partitions before polling")
         self.polling = True
-        self._max_records = event.max_records or self.config.max_poll_records
+        self._delivery.begin(event)
         self.positions.retry_failed()
         effects = self._commits.auto_commit_if_due(now)
         return [*effects, *self.membership.handle(member_states.Polled(), now)]
@@ -165,27 +165,12 @@ class Consumer:
         self.polling = False
         return self.membership.handle(member_states.Busy(), now)
 
-    def _return_records(self, event: events.ReturnRecords, _now: float) -> Effects:
-        self._components.fetcher.fetch_buffer.return_records(event.records)
-        return []
-
     def _deliver(self, now: float) -> Effects:
         """Complete the poll with an error or with records, if possible."""
         if not self.polling or self._assignment.steps:
             return []
-        result: ConsumerEffect
-        if self._errors:
-            result = events.Raise(self._errors.popleft())
-        else:
-            try:
-                records = self._components.fetcher.fetch_buffer.take(self._max_records)
-            except FetchFailed as error:
-                result = events.Raise(error)
-            else:
-                if not records:
-                    return []
-                result = events.Deliver(records)
-        return [*self._stop_polling(None, now), result]
+        result = self._delivery.next()
+        return [] if result is None else [*self._stop_polling(None, now), result]
 
     # -- committing
 
@@ -254,7 +239,7 @@ class Consumer:
         return self._assignment.on_left(now)
 
     def _on_group_refused(self, event: member_states.GroupRefused, _now: float) -> Effects:
-        self._errors.append(event.error)
+        self._delivery.errors.append(event.error)
         return []
 
     # -- closing
@@ -290,7 +275,7 @@ class Consumer:
             *self._leadership.run(now),
             *self.membership.on_metadata_changed(now),
         ]
-        self._errors += self._subscription_state.topic_errors()
+        self._delivery.errors += self._subscription_state.topic_errors()
         reason = ""
         if self.subscription.match(self._view):
             reason = "the topics that match the pattern have changed"
@@ -302,7 +287,7 @@ class Consumer:
         return effects
 
     def _on_cluster_failed(self, event: ClusterFailed, _now: float) -> Effects:
-        self._errors.append(ConsumerError(f"{event.reason.value}: {event.detail}"))
+        self._delivery.errors.append(ConsumerError(f"{event.reason.value}: {event.detail}"))
         return []
 
     # -- routing
@@ -352,7 +337,7 @@ class Consumer:
         return [events.Warn(event.error)]
 
     def _on_position_failed(self, event: PositionFailed, _now: float) -> Effects:
-        self._errors.append(event.error)
+        self._delivery.errors.append(event.error)
         return []
 
 
@@ -362,7 +347,12 @@ Handler: TypeAlias = Callable[[Consumer, Any, float], Effects]
 HANDLERS: Final[Mapping[type[ConsumerEvent], Handler]] = {
     events.Poll: C._poll,
     events.StopPolling: C._stop_polling,
-    events.ReturnRecords: C._return_records,
+    events.ReturnRecords: lambda consumer, event, now: consumer._delivery.return_records(
+        event, now
+    ),
+    events.ReturnColumns: lambda consumer, event, now: consumer._delivery.return_columns(
+        event, now
+    ),
     events.ListenerDone: lambda consumer, event, now: consumer._assignment.on_listener_done(
         event, now
     ),

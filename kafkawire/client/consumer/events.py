@@ -1,10 +1,12 @@
 """Events that the user sends to a consumer machine, and effects that it returns to the user.
 
-An event with a key is completed by one effect with that key; a Poll ends in Deliver or Raise,
-or in the user's StopPolling.
+An event with a key is completed by one effect with that key; a Poll ends in Deliver,
+DeliverColumns or Raise, or in the user's StopPolling.
 
     Subscribe, Assign, Seek, Poll, Commit, ... ─▶ Consumer ─▶ Deliver, Raise, CallListener, ...
 """
+
+# over 300 lines: the one list of what a consumer and its user exchange
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..requests import OwnerEffect, OwnerEvent
+from .columns import FetchedColumns
 from .configuration import ResetPolicy
 from .failures import ConsumerError
 from .offsets.committing import CommitKind
@@ -89,9 +92,13 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The user waits for records, and has processed all earlier ones."""
+    """The user waits for records, and has processed all earlier ones.
+
+    columns: as columns, which have any number of records if max_records is None.
+    """
 
     max_records: int | None = None
+    columns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,13 @@ class ReturnRecords:
     """The user returns the last delivered records, which it has not processed."""
 
     records: list[ConsumerRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnColumns:
+    """The user returns the last delivered columns, which it has not processed."""
+
+    columns: FetchedColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +191,7 @@ UserEvent = (
     | Poll
     | StopPolling
     | ReturnRecords
+    | ReturnColumns
     | ListenerDone
     | Commit
     | GetCommitted
@@ -219,6 +234,13 @@ class Deliver:
     """The poll returns records."""
 
     records: list[ConsumerRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverColumns:
+    """The poll returns columns."""
+
+    columns: FetchedColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +307,7 @@ UserEffect = (
     CallListener
     | DiscardRecords
     | Deliver
+    | DeliverColumns
     | Raise
     | Warn
     | Done

@@ -14,7 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Final, Generic, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, Generic, Protocol, assert_never
 
 from ...client.arguments import seconds
 from ...client.cluster import ClusterView
@@ -27,15 +27,19 @@ from ...client.consumer import (
     events,
     read_consumer_config,
 )
+from ...client.consumer.columns import FetchedColumns
 from ...client.consumer.deserializing import Deserializers
 from ...client.metrics import MetricName
-from ...client.metrics.tables import CONSUMER
+from ...client.metrics.tables import CONSUMER, RECORDS_CONSUMED
 from ...client.serialization import Deserializer, KeyT, ValueT
 from ..interceptors import OnCommit, OnConsume, intercepted, notify
 from ..measured import lags
 from ..sockets.memory import keep_freed
 from .driver import DriverFailed
 from .polling_client import PollingClient
+
+if TYPE_CHECKING:
+    from ...client.consumer.arrow import ArrowBatches
 
 LOG: Final = logging.getLogger("kafkawire.consumer")
 NANOSECONDS_PER_MILLISECOND: Final = 1_000_000
@@ -92,6 +96,8 @@ class ConsumerSession(
         metrics = client_metrics(values, "consumer", CONSUMER)
         super().__init__(values, self._user_record if changes else None, metrics)
         self._config = consumer_config(self._values)
+        self._unread_columns: FetchedColumns | None = None
+        self._arrow: ArrowBatches | None = None
         self._listener: RebalanceListener | None = None
         self._listener_call: events.CallListener | None = None
         self._listener_task: asyncio.Task[None] | None = None
@@ -137,7 +143,18 @@ class ConsumerSession(
             driver.handle(event)
         finally:
             if interrupted:  # another task's poll was about to return them
-                driver.handle(events.Poll(self._max_records))
+                driver.handle(self._poll_event)
+
+    def _poll_finished(self) -> bool:
+        return self._unread_columns is not None or super()._poll_finished()
+
+    def _return_records(self) -> bool:
+        """Return records and columns to the machine that the user has not seen; whether any."""
+        columns, self._unread_columns = self._unread_columns, None
+        if columns is not None:
+            self._metrics.record(RECORDS_CONSUMED, -columns.rows, self._clock())
+            self._running()[0].handle(events.ReturnColumns(columns))
+        return super()._return_records() or columns is not None
 
     def _user_record(self, raw: ConsumerRecord) -> ConsumerRecord[KeyT, ValueT]:
         """Make the record that the user gets. Raises DeserializationFailed."""
@@ -197,16 +214,14 @@ class ConsumerSession(
     def _on_effect(self, effect: events.UserEffect | DriverFailed) -> None:
         """Handle the machine's effects for its user."""
         match effect:
-            case events.Deliver(records=records):
-                self._delivered(records)
+            case events.Deliver() | events.DeliverColumns():
+                self._on_delivery(effect)
             case events.Raise(error=error):
                 self._error = error
             case events.CallListener():
                 self._listener_call = effect
             case events.DiscardRecords(partitions=partitions):
-                removed = frozenset(partitions)
-                left = [each for each in self._unread if each[:2] not in removed]
-                self._unread = iter(left)
+                self._discard(frozenset(partitions))
             case events.OffsetsCommitted(offsets=offsets):
                 notify(self._on_commit, LOG, offsets)
             case events.Warn(error=error):
@@ -225,3 +240,17 @@ class ConsumerSession(
             case _:
                 assert_never(effect)
         self._calls.changed.set()
+
+    def _on_delivery(self, effect: events.Deliver | events.DeliverColumns) -> None:
+        if isinstance(effect, events.Deliver):
+            self._delivered(effect.records)
+        else:
+            self._unread_columns = effect.columns
+            self._metrics.record(RECORDS_CONSUMED, effect.columns.rows, self._clock())
+
+    def _discard(self, partitions: frozenset[TopicPartition]) -> None:
+        left = [each for each in self._unread if each[:2] not in partitions]
+        self._unread = iter(left)
+        columns = self._unread_columns
+        if columns is not None and columns.partition in partitions:
+            self._unread_columns = None

@@ -74,7 +74,7 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
         self._clock: Callable[[], float] = float  # the loop's once started
         self._error: Exception | None = None
         self._polling = False
-        self._max_records: int | None = None
+        self._poll_event = Poll()
         self._closed = False
 
     # -- lifecycle
@@ -133,10 +133,10 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
         timeout_s: None waits for ever. max_records: overrides max.poll.records.
         Raises ConsumerError or a subclass; the next poll tries again.
         """
-        await self._poll(timeout_s, max_records)
+        await self._poll(timeout_s, Poll(max_records))
         return self._take()
 
-    async def _poll(self, timeout_s: float | None, max_records: int | None) -> None:
+    async def _poll(self, timeout_s: float | None, poll: Poll) -> None:
         """Poll the machine: then there are buffered records, unless the timeout has expired."""
         driver, machine = self._running()
         if timeout_s is not None:
@@ -145,8 +145,8 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
             raise LocalProtocolError(f"another poll of this {self.what} is in progress")
         self._return_records()
         self._measure_poll(driver.now())
-        self._max_records = max_records
-        driver.handle(Poll(max_records))
+        self._poll_event = poll
+        driver.handle(poll)
         self._polling = True
         try:
             async with asyncio.timeout(timeout_s):
@@ -187,7 +187,7 @@ class PollingClient(Scoped, Generic[MachineT, RawT, RecordT]):
                 if self._deserialize is None:  # for each record: without another call
                     return record  # type: ignore[return-value]  # both types are the same
                 return self._returned_record(record)
-        await self._poll(None, None)
+        await self._poll(None, Poll())
         self._poll_due_at = self._clock() + self._poll_interval_s
         return self._returned_record(next(self._unread))
 

@@ -119,7 +119,7 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     made["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp, rows)
     made["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
     made["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
-    made["headers"] = _headers(columns)
+    made["headers"] = header_lists(columns)
     if found.hidden:
         made |= _hidden(made)
     sequence = sequences(
@@ -185,7 +185,7 @@ def _sizes(values: pa.Array) -> pa.Array:
     return from_column(PLAIN[BYTES], texts(shown))
 
 
-def _headers(columns: Columns) -> pa.Array:
+def header_lists(columns: Columns) -> pa.Array:
     """Build the lists of headers."""
     count = columns.headers
     header = HEADERS_TYPE.value_type

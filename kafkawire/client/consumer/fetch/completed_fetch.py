@@ -4,6 +4,7 @@ Records are returned once, in order, from the fetch offset on. Control records a
 aborted transactions are skipped; the position moves past them.
 
     batch by batch ─▶ control? aborted? ─▶ records from the position on ─▶ take(max_records)
+                                        └─▶ columns of several batches ──▶ take_columns(max_records)
 
     read_committed: the response lists aborted transactions (producer id, first offset). From that
     offset on the producer's batches are aborted, until its abort marker.
@@ -19,13 +20,18 @@ from typing import Final
 from ....errors import WireError
 from ....messages.fetch_response import AbortedTransaction
 from ....records import Batch, ControlType, RecordBatches, control_record
+from ..columns import FetchedColumns
 from ..failures import FetchFailed
 from ..offsets.partition_state import Position
 from ..partitions import ConsumerRecord, TopicPartition
+from .column_runs import ColumnRuns
 
 NEW: Final = tuple.__new__
 """Makes a record in half the time of its class, which calls it from Python."""
 
+
+COLUMN_BYTES: Final = 1 << 23
+"""Decompressed bytes of batches that become columns together; a larger batch does by itself."""
 
 WHOLE_BATCH_VERSION: Final = 3
 """From this version of Fetch on, a batch may exceed the limits (KIP-74)."""
@@ -54,7 +60,8 @@ def without_progress(data: bytes, offset: int, version: int) -> str:
 class CompletedFetch:
     """The fetched records of one partition.
 
-    position: of the next record to return. consumed: whether all records were returned.
+    position: of the next record to return. consumed: whether all records were returned. as_columns:
+    whether they are returned as columns, which does not change; None before the first.
     """
 
     def __init__(
@@ -79,6 +86,8 @@ class CompletedFetch:
         self._index = 0
         self._next_position = position  # the position after all of `_ready`
         self._error: FetchFailed | None = None
+        self._columns = ColumnRuns(b"")
+        self.as_columns: bool | None = None
         self.consumed = False
         self._end: Position | None = None
 
@@ -92,6 +101,7 @@ class CompletedFetch:
 
         Raises FetchFailed for a corrupt batch, again with every call.
         """
+        self.as_columns = False
         self._decode_next()
         if self._index == len(self._ready) and self._error is not None:
             raise self._error
@@ -106,8 +116,57 @@ class CompletedFetch:
             self._decode_next()
         return records
 
+    def take_columns(self, max_records: int) -> FetchedColumns | None:
+        """Return up to max_records as columns; fewer where columns end, None at the end.
+
+        Raises FetchFailed for a corrupt batch, again with every call.
+        """
+        self.as_columns = True
+        self._find_batches()
+        taken: FetchedColumns | None = None
+        while not self.consumed and (taken is None or not taken.rows):
+            if not self._columns and self._error is None:
+                self._fill_columns()
+            if self._columns:
+                taken = self._columns.take(self.partition, self.position, max_records)
+                self.position = taken.next_position
+            elif self._error is not None:
+                raise self._error
+            self.consumed = not (self._columns or self._batches or self._error)
+        return taken if taken is not None and taken.rows else None
+
+    def _fill_columns(self) -> None:
+        """Add batches to new columns, up to COLUMN_BYTES, and those after them without records."""
+        self._columns = ColumnRuns(self._batches[0].data if self._batches else b"")
+        try:
+            while self._batches:
+                batch = self._batches[0]
+                skipped = self._skips(batch)  # the same again, if the batch stays
+                if not skipped and self._columns.bytes >= COLUMN_BYTES:
+                    return
+                self._batches.popleft()
+                if batch.last_offset >= self._next_position.offset:
+                    self._add_to_columns(batch, skipped)
+            if self._fault is not None:
+                raise self._fault
+        except WireError as error:
+            self._fail(error)
+
+    def _add_to_columns(self, batch: Batch, skipped: bool) -> None:
+        next_position = Position(batch.last_offset + 1, batch.partition_leader_epoch)
+        if skipped:
+            self._columns.skip(next_position)
+        else:
+            first = self._next_position.offset
+            fault = self._columns.add(batch, first, next_position)
+            if fault is not None:
+                self._next_position = self._columns.end or self._next_position
+                raise fault
+        self._next_position = next_position
+
     def return_records(self, records: list[ConsumerRecord]) -> None:
         """Put the records that were returned last back, in their order."""
+        self.as_columns = False
         self._find_batches()
         self._ready = [*records, *islice(self._ready, self._index, None)]
         self._index = 0

@@ -6,13 +6,17 @@ partition that is paused or has no valid position keeps its turn.
 
     put ─▶ completed fetches, in order ─▶ take ─▶ user ─▶ return_records (those not processed)
     follow ─▶ following ──▲ (its partition's is consumed)
+
+A completed fetch is read as records or as columns: what is left of one is fetched again for a user
+who changes between the two, as are columns that were not processed.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from ..columns import FetchedColumns
 from ..failures import FetchFailed
 from ..offsets.partition_state import FetchState, Position
 from ..offsets.positions import Positions
@@ -69,12 +73,39 @@ class FetchBuffer:
         Raises FetchFailed if the next record is corrupt.
         """
         records: list[ConsumerRecord] = []
+        self._read(
+            lambda fetch: self._take_from(fetch, records, max_records),
+            lambda: len(records) >= max_records,
+            records,
+        )
+        return records
+
+    def take_columns(self, max_records: int) -> FetchedColumns | None:
+        """Return up to max_records records of one partition, and move the position past them.
+
+        None if there are none. Raises FetchFailed if the next record is corrupt.
+        """
+        taken: list[FetchedColumns] = []
+        self._read(
+            lambda fetch: self._take_columns_from(fetch, taken, max_records),
+            lambda: bool(taken),
+            taken,
+        )
+        return taken[0] if taken else None
+
+    def _read(
+        self,
+        take_from: Callable[[CompletedFetch], None],
+        full: Callable[[], bool],
+        taken: list[ConsumerRecord] | list[FetchedColumns],
+    ) -> None:
+        """Read completed fetches in order until enough is taken; an error ends what is taken."""
         skipped: list[CompletedFetch] = []
         try:
-            while self._fetches and len(records) < max_records:
+            while self._fetches and not full():
                 partition, fetch = next(iter(self._fetches.items()))
                 if self._is_readable(fetch):
-                    self._take_from(fetch, records, max_records)
+                    take_from(fetch)
                     if fetch.consumed:
                         self._end(partition)
                 elif self._is_current(fetch):
@@ -82,14 +113,13 @@ class FetchBuffer:
                 else:
                     self.drop([partition])
         except FetchFailed:
-            if not records:
+            if not taken:
                 self._positions[partition].failed = True
                 self.drop([partition])
                 raise
         finally:
             for each in reversed(skipped):
                 self._put_first(each)
-        return records
 
     def _end(self, partition: TopicPartition) -> None:
         """Continue with the fetch that follows a consumed one, after those of other partitions."""
@@ -109,6 +139,14 @@ class FetchBuffer:
         while len(records) < max_records and not fetch.consumed:
             records += fetch.take(max_records - len(records))
             self._positions.set_consumed(fetch.partition, fetch.position)
+
+    def _take_columns_from(
+        self, fetch: CompletedFetch, taken: list[FetchedColumns], max_records: int
+    ) -> None:
+        columns = fetch.take_columns(max_records)
+        self._positions.set_consumed(fetch.partition, fetch.position)
+        if columns is not None:
+            taken.append(columns)
 
     def _is_readable(self, fetch: CompletedFetch) -> bool:
         if not self._is_current(fetch):
@@ -143,6 +181,26 @@ class FetchBuffer:
             fetch.return_records(returned)
             self._put_first(fetch)
             self._positions.set_consumed(partition, fetch.position)
+
+    def return_columns(self, columns: FetchedColumns) -> None:
+        """Move the position back before columns that the user has not processed."""
+        partition = columns.partition
+        if partition not in self._positions:
+            return
+        position = self._positions[partition].position
+        if position is not None and position.offset == columns.next_position.offset:
+            self.drop([partition])
+            self._positions.set_consumed(partition, columns.position)
+
+    def read_as(self, *, columns: bool) -> None:
+        """Drop the rest of fetches that were read as records, or as columns, and no longer are."""
+        self.drop(
+            [
+                partition
+                for partition, fetch in self._fetches.items()
+                if fetch.as_columns is not None and fetch.as_columns is not columns
+            ]
+        )
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
         """Drop the completed fetches of these partitions."""
