@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from collections.abc import Mapping, Sized
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Self, TypeVar
 
 import typer
 
 from kafkawire.display import printable
 
-from ..render.consumed_records import Write
+from .outputs import Output, in_thread
 
 if TYPE_CHECKING:
-    from kafkawire.client.consumer import ConsumerRecord, TopicPartition
+    from kafkawire.client.consumer import TopicPartition
     from kafkawire.net.consumer import Consumer
 
-    from ..render.consumed_records import Record
+T = TypeVar("T", bound=Sized)
 
 IDLE_SECONDS: Final = 0.5
 """Seconds without a record after which `--exit-at-end` checks the end offsets."""
@@ -83,16 +82,16 @@ class ConnectionLog(logging.Handler):
         self._printed.clear()
 
 
-class Reader:
+class Reader(Generic[T]):
     """Polls records and writes them out before the next poll.
 
     A thread formats and writes, so that heartbeats continue while the output pipe is full, or while
     a schema is fetched from a registry.
     """
 
-    def __init__(self, consumer: Consumer, write: Write, until: Until) -> None:
+    def __init__(self, consumer: Consumer, output: Output[T], until: Until) -> None:
         self._consumer = consumer
-        self._write = write
+        self._output = output
         self._left = until.most
         self._until = until
 
@@ -110,7 +109,7 @@ class Reader:
                 if until.offsets is not None and await self._at_end():
                     return
                 wait = IDLE_SECONDS if until.ends else None
-                records = await self._consumer.poll(wait, max_records=self._left)
+                records = await self._output.poll(self._consumer, wait, self._left)
                 if records:
                     log.reset()
                     await self._write_out(self._before_the_end(records))
@@ -127,29 +126,24 @@ class Reader:
         """Return the next offset of each assigned partition; None if it is not known yet."""
         return {each: self._consumer.known_position(each) for each in self._consumer.assignment()}
 
-    def _before_the_end(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
+    def _before_the_end(self, records: T) -> T:
         ends = self._until.offsets
-        if ends is None:
-            return records
-        return [each for each in records if each.offset < ends[each.topic, each.partition]]  # type: ignore[index]  # a TopicPartition is a tuple
+        return records if ends is None else self._output.before(records, ends)
 
-    async def _write_out(self, records: list[ConsumerRecord]) -> None:
+    async def _write_out(self, records: T) -> None:
         if self._left is not None:
             self._left -= len(records)
         try:
-            await write_out(self._write, records)
+            await in_thread(self._output.write, records)
         except OSError:
             self._seek_back(records)
             raise
 
-    def _seek_back(self, records: list[ConsumerRecord]) -> None:
+    def _seek_back(self, records: T) -> None:
         """Seek back to records that could not be written, so that they are not committed."""
-        from kafkawire.client.consumer import TopicPartition
-
-        for record in reversed(records):
-            partition = TopicPartition(record.topic, record.partition)
+        for partition, offset in self._output.first_offsets(records).items():
             if partition in self._consumer.assignment():
-                self._consumer.seek(partition, record.offset)
+                self._consumer.seek(partition, offset)
 
     async def _at_end(self) -> bool:
         assigned = self._consumer.assignment()
@@ -168,19 +162,3 @@ def _without_progress(positions: Mapping[TopicPartition, int | None]) -> str:
         for each, offset in sorted(positions.items())[:NAMED_PARTITIONS]
     )
     return f"no progress: {where}" if where else "no partition was assigned"
-
-
-async def write_out(write: Write, records: Sequence[Record]) -> None:
-    """Write records in a thread; one that is interrupted finishes first."""
-    writing = asyncio.ensure_future(asyncio.to_thread(_print, write, records))
-    try:
-        await asyncio.shield(writing)
-    except asyncio.CancelledError:
-        await writing
-        raise
-
-
-def _print(write: Write, records: Sequence[Record]) -> None:
-    """Write all records to standard output, or raise."""
-    sys.stdout.buffer.write(b"".join(map(write, records)))
-    sys.stdout.buffer.flush()

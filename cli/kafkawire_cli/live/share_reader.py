@@ -11,17 +11,16 @@ import typer
 
 from kafkawire.display import printable
 
-from .reader import ConnectionLog, write_out
+from .outputs import RecordOutput, in_thread
+from .reader import ConnectionLog
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition
     from kafkawire.client.share_consumer import AcknowledgeFailed, AcknowledgementRange
     from kafkawire.net.share_consumer import ShareConsumer
 
-    from ..render.consumed_records import Write
 
-
-async def read_shared(consumer: ShareConsumer, write: Write, most: int | None) -> None:
+async def read_shared(consumer: ShareConsumer, output: RecordOutput, most: int | None) -> None:
     """Write records out and accept them. most: stop after so many; None for no limit."""
     consumer.set_acknowledgement_callback(_report)
     left = most
@@ -29,7 +28,7 @@ async def read_shared(consumer: ShareConsumer, write: Write, most: int | None) -
         while left != 0:
             records = await consumer.poll(max_records=left)
             log.reset()
-            await write_out(write, records)
+            await in_thread(output.write, records)
             await consumer.commit()
             if left is not None:
                 left -= len(records)

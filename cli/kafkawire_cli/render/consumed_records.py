@@ -31,7 +31,7 @@ Record: TypeAlias = "ConsumerRecord | ShareRecord"
 Write = Callable[[Record], bytes]
 
 
-FORMATS: Final = "table|json|value|TEMPLATE"
+FORMATS: Final = "table|json|value|arrow|parquet|TEMPLATE"
 FIELDS: Final[Mapping[str, Callable[[Record], bytes]]] = {
     "s": lambda record: record.value or b"",
     "S": lambda record: b"%d" % (-1 if record.value is None else len(record.value)),
@@ -67,7 +67,8 @@ def writer(form: str, topics: list[str], values: RecordValues | None = None) -> 
         return lambda record: _line(record, width, values).encode(errors="backslashreplace")
     if "%" not in form:
         raise typer.BadParameter(
-            f"{form!r}: expected table, json, value, or a template with %s", param_hint="--format"
+            f"{form!r}: expected table, json, value, arrow, parquet, or a template with %s",
+            param_hint="--format",
         )
     pieces = _template(form, values)
     if terminal:

@@ -20,7 +20,7 @@ from datetime import datetime
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TextIO
 
 import typer
 
@@ -127,12 +127,12 @@ GROUP_BYTES: Final = 1 << 24
 
 @contextmanager
 def parquet_writer(
-    output: Path | None,
+    output: Path | IO[bytes] | None,
     schema: pa.Schema,
     writes: Writes = AT_ONCE,
     compression: Compression = Compression.ZSTD,
 ) -> Iterator[Write]:
-    """Open a Parquet file, and return what writes a batch."""
+    """Open a Parquet file, or write to one that is open, and return what writes a batch."""
     import pyarrow as pa
 
     from kafkawire.capture.tables.arrow.importing import STORES, without
@@ -161,7 +161,7 @@ def parquet_writer(
         rows = size = 0
 
     with ParquetWriter(
-        str(output),
+        str(output) if isinstance(output, Path) else output,
         schema,
         compression=compression.value,
         use_dictionary=list(repeating_columns(schema)),

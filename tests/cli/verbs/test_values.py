@@ -26,6 +26,7 @@ from kafkawire.net.consumer import Consumer
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
+from kafkawire_cli.live.outputs import RecordOutput
 from kafkawire_cli.live.reader import Reader, Until
 from tests.cli.reports import COMMAND, run
 from tests.conftest import FIXTURES
@@ -241,7 +242,7 @@ def test_heartbeats_go_on_while_values_are_decoded(server: ServerThread, tmp_pat
         async with Consumer({"bootstrap.servers": server.bootstrap}) as consumer:
             consumer.assign([TopicPartition("beats", 0)])
             consumer.seek(TopicPartition("beats", 0), 0)
-            await Reader(consumer, write, Until(most=1)).run()
+            await Reader(consumer, RecordOutput(write), Until(most=1)).run()
         return seen == [True]
 
     produce(server, tmp_path, b"1\n", "beats")

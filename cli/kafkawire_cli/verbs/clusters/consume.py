@@ -5,6 +5,9 @@ A closed output pipe or an interrupt closes the consumer in order; an interrupt 
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
@@ -16,6 +19,7 @@ from ...input.values import NO_VALUES, ValueOptions, record_values
 from ...live.completion import complete_group, complete_topic
 from ...live.interrupts import closed_soon, until_interrupted
 from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
+from ...live.outputs import ColumnFormat, Output, RecordOutput, column_format, column_output
 from ...live.reader import Reader, Until
 from ...live.share_reader import read_shared
 from ...live.unknown_names import check_partition, described_topics
@@ -24,8 +28,6 @@ from ...render.consumed_records import FORMATS, writer
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition
     from kafkawire.net.consumer import Consumer
-
-    from ...render.consumed_records import Write
 
 EARLIEST: Final = "earliest"
 NOT_SHARED: Final = [
@@ -41,6 +43,11 @@ ONLY_WITHOUT_SHARING: Final = (
     "not allowed together with --share: the group decides what its members read"
 )
 ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members share partitions"
+WITHOUT_COLUMNS: Final = "records of share groups are not read as columns"
+ONLY_COMPLETE_AT_THE_END: Final = (
+    "parquet is not allowed with a group: offsets would be committed before the file is complete; "
+    "arrow is a stream"
+)
 
 
 class Span(NamedTuple):
@@ -154,7 +161,8 @@ def consume(  # noqa: PLR0913 - options of the verb
             "-f",
             metavar=FORMATS,
             help="Output format. TEMPLATE has %k key, %s value, %h headers, %t topic, %p partition,"
-            " %o offset, %T timestamp, %K and %S sizes, %v value decoded by --values.",
+            " %o offset, %T timestamp, %K and %S sizes, %v value decoded by --values. arrow (an IPC"
+            " stream) and parquet are binary, for a file or a pipe.",
             rich_help_panel=Panel.OUTPUT,
         ),
     ] = "table",
@@ -169,6 +177,7 @@ def consume(  # noqa: PLR0913 - options of the verb
     kafkawire consume orders --values avro --registry-url http://localhost:8081 -f json
     kafkawire consume orders --offset 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z
     kafkawire consume orders -p 0 --offset -10 -e -f '%p:%o %k=%s\\n'
+    kafkawire consume orders -e -f parquet > orders.parquet
 
     Runs until interrupted, unless --until, --max-records or --exit-at-end is given. Exit code 0:
     success or interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
@@ -176,9 +185,13 @@ def consume(  # noqa: PLR0913 - options of the verb
     from kafkawire.client.consumer import CONSUMER_KEYS
 
     names = list(dict.fromkeys(topics))
+    values = record_values(decoding)
+    columns = column_format(form)
     if share is not None:
         _check_shared(group, start != EARLIEST, until, partitions, to_end, isolation)
-        _consume_shared(names, share, cluster, most, writer(form, names, record_values(decoding)))
+        if columns is not None:
+            raise typer.BadParameter(WITHOUT_COLUMNS, param_hint="--format")
+        _consume_shared(names, share, cluster, most, RecordOutput(writer(form, names, values)))
         return
     begin = parse_offset(start, "--offset")
     end = None if until is None else parse_offset(until, "--until")
@@ -194,17 +207,26 @@ def consume(  # noqa: PLR0913 - options of the verb
     if group_protocol is not None and "group.id" not in config:
         raise typer.BadParameter("requires --group", param_hint="--group-protocol")
     _check("group.id" in config, begin, end, to_end, partitions)
-    write = writer(form, names, record_values(decoding))
+    if columns is ColumnFormat.PARQUET and "group.id" in config:
+        raise typer.BadParameter(ONLY_COMPLETE_AT_THE_END, param_hint="--format")
+    output: AbstractContextManager[Output[Any]]
+    if columns is None:
+        output = nullcontext(RecordOutput(writer(form, names, values)))
+    else:
+        from kafkawire.capture.tables.arrow.importing import import_arrow
+
+        import_arrow()
+        output = column_output(columns, values)
 
     span = Span(begin, end, most, to_end)
-    live.run(lambda: until_interrupted(_read(names, partitions, config, write, span)), client)
+    live.run(lambda: until_interrupted(_read(names, partitions, config, output, span)), client)
 
 
 async def _read(
     names: list[str],
     partitions: list[int] | None,
     config: dict[str, Any],
-    write: Write,
+    output: AbstractContextManager[Output[Any]],
     span: Span,
 ) -> None:
     """Read topics as a consumer, of a group or of all partitions."""
@@ -220,7 +242,22 @@ async def _read(
             consumer.assign(chosen)
             await _seek(consumer, span.begin, chosen)
         ends = None if span.end is None else await find_offsets(consumer, span.end, chosen)
-        await Reader(consumer, write, Until(span.most, span.to_end, ends, timeout_s)).run()
+        until = Until(span.most, span.to_end, ends, timeout_s)
+        await _written(output, lambda opened: Reader(consumer, opened, until).run())
+
+
+async def _written(
+    output: AbstractContextManager[Output[Any]], run: Callable[[Output[Any]], Awaitable[None]]
+) -> None:
+    """Write to an output; what an interrupted one has is complete."""
+    interrupt: asyncio.CancelledError | None = None
+    with output as opened:
+        try:
+            await run(opened)
+        except asyncio.CancelledError as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 def _check_shared(*values: object) -> None:
@@ -231,7 +268,11 @@ def _check_shared(*values: object) -> None:
 
 
 def _consume_shared(
-    names: list[str], group: str, cluster: ClusterOptions, most: int | None, write: Write
+    names: list[str],
+    group: str,
+    cluster: ClusterOptions,
+    most: int | None,
+    output: RecordOutput,
 ) -> None:
     """Read as a member of a share group."""
     from kafkawire.client.share_consumer import SHARE_CONSUMER_KEYS
@@ -244,7 +285,7 @@ def _consume_shared(
         await _partitions(names, None, client.values)
         async with closed_soon(consumer):
             consumer.subscribe(names)
-            await read_shared(consumer, write, most)
+            await read_shared(consumer, output, most)
 
     live.run(lambda: until_interrupted(work()), client)
 
