@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..configs.features import SHARE, features
+from ..configs.features import SHARE, STREAMS, features
 from ..protocol import ErrorCode
 from .apis import SupportedApis
 from .configs import Settings
@@ -101,6 +101,12 @@ class Broker:
     def share_groups_error(self) -> ErrorCode:
         """Why requests of share groups (KIP-932) are refused, NONE if the cluster has these."""
         return self.feature_error(SHARE)
+
+    @property
+    def streams_groups_error(self) -> ErrorCode:
+        """Why requests of Streams groups (KIP-1071) are refused, NONE if the cluster has these."""
+        is_enabled = "streams" in self.settings.items("group.coordinator.rebalance.protocols")
+        return self.feature_error(STREAMS) if is_enabled else ErrorCode.UNSUPPORTED_VERSION
 
     @property
     def image(self) -> MetadataImage:

@@ -13,7 +13,9 @@ GROUP: Final = "group.version"
 """The feature whose level 1 has consumer groups of KIP-848."""
 SHARE: Final = "share.version"
 """The feature whose level 1 has share groups of KIP-932."""
-UNSERVED: Final = frozenset({"streams.version"})
+STREAMS: Final = "streams.version"
+"""The feature whose level 1 has Streams groups of KIP-1071."""
+UNSERVED: Final = frozenset[str]()
 """Features whose APIs no broker of kafkawire serves: none of them says that they are finalized.
 
 Brokers of Kafka in the same cluster may serve them, so nodes support their levels.
@@ -79,7 +81,7 @@ FEATURES_CHANGED: Final[Mapping[str, tuple[Feature, ...]]] = {
         Feature(TRANSACTIONS, 0, 2, 2),
     ),
     "4.1": (Feature(ELR, 0, 1, 1), Feature(SHARE, 0, 1, 0)),
-    "4.2": (Feature(SHARE, 0, 1, 1), Feature("streams.version", 0, 1, 1)),
+    "4.2": (Feature(SHARE, 0, 1, 1), Feature(STREAMS, 0, 1, 1)),
     "4.3": (),
     "4.4": (Feature(SHARE, 0, 2, 2),),
 }

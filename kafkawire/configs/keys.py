@@ -155,6 +155,17 @@ GROUP_CONFIGS: Final[Mapping[str, ConfigKey]] = {
     "share.record.lock.duration.ms": ConfigKey(I, "30000", "group.share.record.lock.duration.ms"),
     "share.renew.acknowledge.enable": ConfigKey(B, "true"),
     "share.session.timeout.ms": ConfigKey(I, "45000", "group.share.session.timeout.ms"),
+    "streams.assignment.interval.ms": ConfigKey(I, "1000", "group.streams.assignment.interval.ms"),
+    "streams.assignor.name": ConfigKey(S, None, "group.streams.assignors", ("sticky",)),
+    "streams.heartbeat.interval.ms": ConfigKey(I, "5000", "group.streams.heartbeat.interval.ms"),
+    "streams.initial.rebalance.delay.ms": ConfigKey(
+        I, "3000", "group.streams.initial.rebalance.delay.ms"
+    ),
+    "streams.num.standby.replicas": ConfigKey(I, "0", "group.streams.num.standby.replicas"),
+    "streams.rack.aware.assignment.tags": ConfigKey(
+        LS, "", "group.streams.rack.aware.assignment.tags"
+    ),
+    "streams.session.timeout.ms": ConfigKey(I, "45000", "group.streams.session.timeout.ms"),
 }
 """The keys of a group; their synonyms are the broker's keys with the default values."""
 SHARE_CONFIGS_SINCE: Final[Mapping[str, str]] = {
@@ -175,6 +186,9 @@ LEAST: Final[Mapping[str, int]] = {
     "share.delivery.count.limit": 2,
     "share.partition.max.record.locks": 100,
     "share.record.lock.duration.ms": 1000,
+    "streams.assignment.interval.ms": 0,
+    "streams.initial.rebalance.delay.ms": 0,
+    "streams.num.standby.replicas": 0,
 }
 """Key of a group -> the least value; that of other numbers is 1."""
 

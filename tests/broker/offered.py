@@ -71,13 +71,9 @@ def differences() -> Iterator[Row]:
                     yield Row(release, listener, api, kafka, mine)
 
 
-STREAMS: Final = "Streams groups are not served yet"
 WITH_ZOOKEEPER: Final = "Kafka 2.8 was recorded with ZooKeeper, our nodes have their own quorum"
 OF_CONTROLLER: Final = "brokers respond to it from the same metadata"
 REASONS: Final[Mapping[tuple[str, str], str]] = {
-    (BROKER, "StreamsGroupHeartbeat"): STREAMS,
-    (BROKER, "StreamsGroupDescribe"): STREAMS,
-    (BROKER, "StreamsGroupTopologyDescriptionUpdate"): STREAMS,
     **{
         (BROKER, api): WITH_ZOOKEEPER
         for api in (

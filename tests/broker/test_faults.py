@@ -217,7 +217,7 @@ def test_a_function_that_fails_matches_nothing_and_its_first_error_is_raised() -
         ({"error": "NONE"}, "success"),
         ({"error": 0}, "success"),
         ({"match": 999}, "unknown API 999"),
-        ({"match": "StreamsGroupHeartbeat"}, "do not serve StreamsGroupHeartbeat"),
+        ({"match": "BrokerHeartbeat"}, "do not serve BrokerHeartbeat"),
         ({"match": ApiKey.VOTE}, "do not serve Vote"),
         ({"delay": 0}, "only the action 'delay' uses it, not 'error'"),
         ({"delay": 1, "error": "NOT_CONTROLLER"}, "only the action 'delay'"),

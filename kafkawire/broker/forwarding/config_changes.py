@@ -36,6 +36,8 @@ from . import AnyPlan, ForwardingManager, Submit
 Problem = tuple[ErrorCode, str]
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
 SHARE: Final = "share"
+STREAMS: Final = "streams"
+STANDBY_REPLICAS: Final = "streams.num.standby.replicas"
 RESET: Final = "share.auto.offset.reset"
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
 
@@ -147,14 +149,19 @@ class CheckedForwarding(ForwardingManager):
     def _range_problem(self, key: str, value: int) -> str:
         """Return why a number of a group is too small or too large, "" if it is not.
 
-        Share groups must be within the bounds of the broker; consumer groups are brought there.
+        Share and Streams groups must be within the bounds of the broker; consumer groups are
+        brought there.
         """
         least = LEAST.get(key, 1)
         if value < least:
             return f"Value must be at least {least}"
         kind, _, rest = key.partition(".")
         bounds = [f"group.{kind}.{bound}.{rest}" for bound in ("min", "max")]
-        if kind != SHARE or not all(each in self._settings.keys for each in bounds):
+        if key == STANDBY_REPLICAS:
+            most = self._settings.number("group.streams.max.standby.replicas")
+            return "" if value <= most else f"Value must be at most {most}"
+        bounded = kind in (SHARE, STREAMS)
+        if not bounded or not all(each in self._settings.keys for each in bounds):
             return ""
         low, high = map(self._settings.number, bounds)
         return "" if low <= value <= high else f"Value must be between {low} and {high}"

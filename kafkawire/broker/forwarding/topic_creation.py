@@ -6,7 +6,7 @@ topic is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ...configs.topic_names import topic_name_error
@@ -19,6 +19,7 @@ from ...messages.create_topics_response import CreateTopicsResponse
 from ...metadata import MetadataDelta
 from ...primitives import Message
 from ...protocol import ErrorCode
+from ...protocol.error_code import error_of
 from ...records.compression.codecs import TOPIC_CODEC_NAMES
 from ..configs import Settings
 from ..metadata_cache import MetadataCache, TopicMetadata
@@ -60,6 +61,10 @@ class TopicCreation:
         self._submit = submit
         self._in_flight: set[str] = set()
         self._initial = dict(initial)
+        self._retry_after: dict[str, float] = {}
+        """Internal topic of a Streams group -> seconds until it is requested again if it fails."""
+        self._failed: dict[str, tuple[str, float]] = {}
+        """Topic that could not be created -> why, and until when it is not requested again."""
 
     def create_initial(self, now: float) -> None:
         """Create the initial topics that do not exist, once."""
@@ -116,6 +121,25 @@ class TopicCreation:
         }
         return self._ensure(SHARE_STATE_TOPIC, count, factor, configs, now)
 
+    def create_internal(
+        self, topics: Iterable[CreatableTopic], retry_after: float, now: float
+    ) -> None:
+        """Let the internal topics of a Streams group be created.
+
+        retry_after: seconds for which one that could not be created is not requested again.
+        """
+        failed = {name for name, _ in self.failures(list(self._failed), now)}
+        for topic in topics:
+            if topic.name not in failed:
+                self._retry_after[topic.name] = retry_after
+                self._create(topic, now)
+
+    def failures(self, names: Iterable[str], now: float) -> list[tuple[str, str]]:
+        """Return the topics that could not be created a short time ago, and why."""
+        for name in [name for name, (_, until) in self._failed.items() if until <= now]:
+            del self._failed[name]
+        return [(name, self._failed[name][0]) for name in names if name in self._failed]
+
     def is_creating(self, name: str) -> bool:
         """Return whether a topic is being created, and not published yet."""
         return name in self._in_flight
@@ -151,7 +175,7 @@ class TopicCreation:
         self._in_flight.difference_update(delta.deleted_topics.values())
         self._in_flight -= {name for name in self._in_flight if name in self._metadata.topics}
 
-    def created(self, request: CreateTopicsRequest, response: Message | None) -> None:
+    def created(self, request: CreateTopicsRequest, response: Message | None, now: float) -> None:
         """Take note that a request has its response; whether it failed the next client sees.
 
         An initial topic that the controller refuses is not requested again.
@@ -160,7 +184,11 @@ class TopicCreation:
             self._in_flight.difference_update(topic.name for topic in request.topics)
         else:
             for each in response.topics:
+                retry_after = self._retry_after.pop(each.name, None)
                 if each.error_code:
                     self._in_flight.discard(each.name)
+                    if retry_after is not None and each.error_code not in AGAIN:
+                        reason = each.error_message or error_of(each.error_code).name
+                        self._failed[each.name] = reason, now + retry_after
                 if each.error_code not in AGAIN:
                     self._initial.pop(each.name, None)

@@ -34,6 +34,7 @@ from .requests import Effect, GroupRequest, Response, Store
 from .responses import message
 from .share_groups.coordinator import ShareGroups
 from .share_groups.persister import Persister
+from .streams_groups.coordinator import StreamsGroups
 from .usage import Usage
 
 E = ErrorCode
@@ -44,8 +45,8 @@ CLIENT_CHARACTERS: Final = 200
 class Coordinator:
     """The groups of one partition by id, and their committed offsets.
 
-    groups: of the classic protocol. consumer_groups: of KIP-848. share_groups: of KIP-932; a group
-    is of one type.
+    groups: of the classic protocol. consumer_groups: of KIP-848. share_groups: of KIP-932.
+    streams_groups: of KIP-1071. A group is of one type.
     index: of the partition. usage: of all groups of the cluster. deferred: the responses that wait
     until records are committed. pending: the offset after what it has appended, 0 if that is
     committed.
@@ -76,6 +77,7 @@ class Coordinator:
             context, metadata, usage, index, self._write, self._downgrade
         )
         self.share_groups = ShareGroups(context, metadata, usage, persister, index, self._write)
+        self.streams_groups = StreamsGroups(context, metadata, usage, index, self._write)
 
     # -- groups
 
@@ -97,10 +99,18 @@ class Coordinator:
             now=now,
         )
 
+    @property
+    def modern_groups(self) -> tuple[ConsumerGroups, ShareGroups, StreamsGroups]:
+        """The groups of all types but the classic one."""
+        return self.consumer_groups, self.share_groups, self.streams_groups
+
+    def has(self, group_id: str) -> bool:
+        """Whether a group of any type has an id."""
+        return group_id in self.groups or any(group_id in each for each in self.modern_groups)
+
     def may_create(self, group_id: str) -> bool:
         """Whether a group exists, or may be created."""
-        groups = self.groups, self.consumer_groups, self.share_groups
-        return any(group_id in each for each in groups) or self.usage.admits_group()
+        return self.has(group_id) or self.usage.admits_group()
 
     def handle(self, group: Group, request: GroupRequest, now: float) -> None:
         """Handle a group request; the response is sent now or later."""
@@ -115,8 +125,8 @@ class Coordinator:
         group = self.groups.get(group_id)
         if group is not None:
             self.perform(group, group.advance(now), now)
-        self.consumer_groups.due(group_id, now)
-        self.share_groups.due(group_id, now)
+        for groups in self.modern_groups:
+            groups.due(group_id, now)
 
     def perform(self, group: Group, effects: Iterable[Effect], now: float) -> None:
         """Carry out the effects of a group."""
@@ -155,12 +165,12 @@ class Coordinator:
 
     def delete(self, group_id: str, now: float) -> ErrorCode:
         """Delete a group without members, and its committed offsets."""
-        consumer_group = self.consumer_groups.get(group_id)
-        if consumer_group is not None:
-            if consumer_group.population:
+        modern = self.consumer_groups.get(group_id) or self.streams_groups.get(group_id)
+        if modern is not None:
+            if modern.population:
                 return E.NON_EMPTY_GROUP
             self._forget_offsets(group_id, now)
-            self.consumer_groups.forget(consumer_group, now)
+            self.forget_modern(group_id, now)
             return E.NONE
         group = self.groups.get(group_id)
         if group is None:
@@ -169,6 +179,15 @@ class Coordinator:
         if not error:
             self.forget(group, now)
         return error
+
+    def forget_modern(self, group_id: str, now: float) -> None:
+        """Delete a consumer or Streams group without members, but not its committed offsets."""
+        consumer_group = self.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            self.consumer_groups.forget(consumer_group, now)
+        streams_group = self.streams_groups.get(group_id)
+        if streams_group is not None:
+            self.streams_groups.forget(streams_group, now)
 
     def forget(self, group: Group, now: float) -> None:
         """Delete a classic group, and its committed offsets."""
@@ -194,7 +213,7 @@ class Coordinator:
         records: Iterable[LogRecord],
     ) -> None:
         """Commit offsets of a group. records: `given` as log records (`offset_record`)."""
-        if group_id not in self.consumer_groups:
+        if not self.has(group_id):
             self.group(group_id, now)
         if given:
             self._write(records, now)
@@ -218,7 +237,7 @@ class Coordinator:
 
         producer: its id and epoch.
         """
-        if group_id not in self.consumer_groups:
+        if not self.has(group_id):
             self.group(group_id, now)
         builder = BatchBuilder(
             producer_id=producer[0], producer_epoch=producer[1], transactional=True
@@ -293,8 +312,8 @@ class Coordinator:
             self.perform(group, group.end(error), now)
             self.usage.forget(group)
         self.groups.clear()
-        self.consumer_groups.unload()
-        self.share_groups.unload()
+        for groups in self.modern_groups:
+            groups.unload()
         self.usage.offsets -= sum(map(len, self.offsets.values()))
         self.offsets.clear()
         self.pending_offsets = PendingOffsets()

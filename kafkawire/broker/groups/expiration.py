@@ -8,7 +8,9 @@ from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscript
 from ...protocol.versioned import try_versioned
 from .classic_groups.group import Group
 from .classic_groups.states import GroupState
+from .consumer_groups.group import ConsumerGroup
 from .offsets import NEVER, Committed, TopicPartition
+from .streams_groups.group import StreamsGroup
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -40,11 +42,14 @@ def expire(coordinator: Coordinator, now: float) -> None:
         unused = group.state is GroupState.EMPTY and not group.pending_members
         if unused and not _has_offsets(coordinator, group.group_id):
             coordinator.forget(group, now)
-    for consumer_group in list(coordinator.consumer_groups):
-        group_id = consumer_group.group_id
-        _delete_expired(coordinator, group_id, consumer_group.topic_names, None, now)
-        if not consumer_group.population and not _has_offsets(coordinator, group_id):
-            coordinator.consumer_groups.forget(consumer_group, now)
+    reading: list[tuple[ConsumerGroup | StreamsGroup, frozenset[str]]] = [
+        *((each, each.topic_names) for each in coordinator.consumer_groups),
+        *((each, each.source_topics) for each in coordinator.streams_groups),
+    ]
+    for modern, topics in reading:
+        _delete_expired(coordinator, modern.group_id, topics, None, now)
+        if not modern.population and not _has_offsets(coordinator, modern.group_id):
+            coordinator.forget_modern(modern.group_id, now)
 
 
 def _empty_since(coordinator: Coordinator, group: Group) -> int | None:

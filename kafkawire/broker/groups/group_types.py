@@ -1,15 +1,16 @@
-"""What a request does depends on the type of its group: classic, consumer, or share.
+"""What a request does depends on the type of its group: classic, consumer, share, or Streams.
 
-Consumer groups are those of KIP-848, share groups those of KIP-932.
+Consumer groups are those of KIP-848, share groups those of KIP-932, Streams groups of KIP-1071.
 
-Invariant: a group is of one type. A classic or consumer group without members gives way to one of
-the other of these types, and one with members may become it (`migration`); its committed offsets
-stay. A share group stays one until it is deleted.
+Invariant: a group is of one type. A classic group without members gives way to a consumer or a
+Streams group, and each of these without members to a classic one; a classic or consumer group with
+members may become the other (`migration`). Committed offsets stay. A share group stays one until it
+is deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Final, Protocol, TypeVar
 
 from ...protocol import ErrorCode
@@ -19,8 +20,9 @@ from .consumer_groups.checks import (
     CommittingMember,
     Refusal,
     commit_error,
-    may_commit_since,
+    epoch_error,
 )
+from .consumer_groups.checks import may_commit_since as consumer_commits_since
 from .consumer_groups.group import HeartbeatResult
 from .consumer_groups.members import JOIN, HeartbeatRequest
 from .consumer_groups.migration import upgraded
@@ -28,6 +30,11 @@ from .coordinator import Coordinator
 from .requests import GroupRequest, Join, Joined
 from .share_groups.group import ShareGroup
 from .share_groups.members import ShareHeartbeat
+from .streams_groups.checks import commit_error as streams_commit_error
+from .streams_groups.checks import epoch_error as streams_epoch_error
+from .streams_groups.checks import may_commit_since
+from .streams_groups.members import HeartbeatResult as StreamsResult
+from .streams_groups.members import StreamsHeartbeat
 
 E = ErrorCode
 COMMITS_SINCE_FROM: Final = "4.3"
@@ -64,11 +71,18 @@ def described(
     return groups, [each for each in coordinators.values() if not isinstance(each, ErrorCode)]
 
 
+def absent_message(coordinator: Coordinator, group_id: str, kind: str) -> str:
+    """Return why there is no group of a type to describe. kind: the type, as Kafka names it."""
+    if coordinator.has(group_id):
+        return f"Group {group_id} is not a {kind} group."
+    return f"Group {group_id} not found."
+
+
 def consumer_heartbeat(
     coordinator: Coordinator, request: HeartbeatRequest, now: float
 ) -> HeartbeatResult | Refusal:
     """Handle the heartbeat of a member of a consumer group."""
-    if request.group_id in coordinator.share_groups:
+    if _is_of(request.group_id, coordinator.share_groups, coordinator.streams_groups):
         message = f"Group {request.group_id} is not a consumer group."
         return Refusal(E.GROUP_ID_NOT_FOUND, message)
     classic = coordinator.groups.get(request.group_id)
@@ -106,10 +120,32 @@ def share_heartbeat(
     coordinator: Coordinator, request: ShareHeartbeat, now: float
 ) -> HeartbeatResult | Refusal:
     """Handle the heartbeat of a member of a share group."""
-    if request.group_id in coordinator.groups or request.group_id in coordinator.consumer_groups:
+    others = coordinator.groups, coordinator.consumer_groups, coordinator.streams_groups
+    if _is_of(request.group_id, *others):
         message = f"Group {request.group_id} is not a share group."
         return Refusal(E.GROUP_ID_NOT_FOUND, message)
     return coordinator.share_groups.heartbeat(request, now)
+
+
+def streams_heartbeat(
+    coordinator: Coordinator, request: StreamsHeartbeat, now: float
+) -> StreamsResult | Refusal:
+    """Handle the heartbeat of a member of a Streams group."""
+    group_id = request.group_id
+    classic = coordinator.groups.get(group_id)
+    gives_way = classic is not None and request.joins and not len(classic.members)
+    others = coordinator.consumer_groups, coordinator.share_groups
+    if (classic is not None and not gives_way) or _is_of(group_id, *others):
+        return Refusal(E.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a streams group.")
+    result = coordinator.streams_groups.heartbeat(request, now)
+    if classic is not None and not isinstance(result, Refusal):
+        coordinator.remove(classic, now)
+    return result
+
+
+def _is_of(group_id: str, *groups: Container[str]) -> bool:
+    """Whether a group is of one of some types."""
+    return any(group_id in each for each in groups)
 
 
 def empty_group(coordinator: Coordinator, group_id: str) -> ShareGroup | ErrorCode:
@@ -122,8 +158,7 @@ def empty_group(coordinator: Coordinator, group_id: str) -> ShareGroup | ErrorCo
 
 def is_new(coordinator: Coordinator, group_id: str) -> bool:
     """Whether no group of any type has an id."""
-    kinds = coordinator.groups, coordinator.consumer_groups, coordinator.share_groups
-    return not any(group_id in each for each in kinds)
+    return not coordinator.has(group_id)
 
 
 def classic_request(
@@ -133,7 +168,10 @@ def classic_request(
 
     One that joins creates it. The response is sent now or later.
     """
-    if group_id in coordinator.share_groups:
+    streams_group = coordinator.streams_groups.get(group_id)
+    if streams_group is not None and isinstance(request, Join) and not streams_group.population:
+        coordinator.streams_groups.forget(streams_group, now)  # as a consumer group below
+    elif streams_group is not None or group_id in coordinator.share_groups:
         if _creates(request):
             refused = Joined(request.reply_to, E.INCONSISTENT_GROUP_PROTOCOL)
             coordinator.respond(refused, now)
@@ -161,10 +199,27 @@ def stale_partitions(
     coordinator: Coordinator, member: CommittingMember, partitions: Iterable[TopicIdPartition]
 ) -> frozenset[TopicIdPartition]:
     """Return the partitions that a member with an earlier epoch may not commit: before 4.3, all."""
+    streams_group = coordinator.streams_groups.get(member.group_id)
+    if streams_group is not None:
+        topics = coordinator.streams_groups.topics
+        return frozenset(
+            each
+            for each in partitions
+            if not may_commit_since(streams_group, member, topics.name(each[0]) or "", each[1])
+        )
     group = coordinator.consumer_groups.get(member.group_id)
     if group is None or before(coordinator.context.release, COMMITS_SINCE_FROM):
         return frozenset(partitions)
-    return frozenset(each for each in partitions if not may_commit_since(group, member, each))
+    return frozenset(each for each in partitions if not consumer_commits_since(group, member, each))
+
+
+def fetching_error(coordinator: Coordinator, member: CommittingMember) -> ErrorCode:
+    """Return the error of a member that fetches offsets."""
+    streams_group = coordinator.streams_groups.get(member.group_id)
+    if streams_group is not None:
+        return streams_epoch_error(streams_group, member)
+    group = coordinator.consumer_groups.get(member.group_id)
+    return E.NONE if group is None else epoch_error(group, member)
 
 
 def member_error(
@@ -176,6 +231,9 @@ def member_error(
     """
     if member.group_id in coordinator.share_groups:
         return E.GROUP_ID_NOT_FOUND
+    streams_group = coordinator.streams_groups.get(member.group_id)
+    if streams_group is not None:
+        return streams_commit_error(streams_group, member, version)
     consumer_group = coordinator.consumer_groups.get(member.group_id)
     if consumer_group is not None:
         return commit_error(consumer_group, member, version)

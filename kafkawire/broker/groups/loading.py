@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...messages.group_metadata_key import GroupMetadataKey
 from ...messages.group_metadata_value import GroupMetadataValue
@@ -23,10 +23,12 @@ from . import offsets
 from .classic_groups.group import Group
 from .consumer_groups.coordinator import ConsumerGroups
 from .coordinator_log import CoordinatorLog
+from .modern_groups import ModernGroups
 from .offsets import Committed, TopicPartition
 from .pending_offsets import PendingOffsets
 from .requests import Effect
 from .share_groups.coordinator import ShareGroups
+from .streams_groups.coordinator import StreamsGroups
 from .usage import Usage
 
 Groups = dict[str, GroupMetadataValue | None]
@@ -44,6 +46,14 @@ class Coordinator(Protocol):
     pending_offsets: PendingOffsets
     consumer_groups: ConsumerGroups
     share_groups: ShareGroups
+    streams_groups: StreamsGroups
+
+    @property
+    def modern_groups(self) -> Iterable[ModernGroups[Any]]:
+        """The groups of all types but the classic one."""
+
+    def has(self, group_id: str) -> bool:
+        """Whether a group of any type has an id."""
 
     def appended(self, offset: int) -> None:
         """Take note of the end of the log."""
@@ -74,10 +84,10 @@ def load(coordinator: Coordinator, now: float) -> None:
             offsets.restore(group, metadata, now)
             since_ms = metadata.current_state_timestamp
             group.changed_at = (since_ms - coordinator.context.epoch_ms) / 1000
-    coordinator.consumer_groups.loaded(now)
-    coordinator.share_groups.loaded(now)
+    for groups in coordinator.modern_groups:
+        groups.loaded(now)
     for group_id, by_partition in coordinator.offsets.items():
-        if group_id in coordinator.consumer_groups:
+        if coordinator.has(group_id):
             continue
         if by_partition or coordinator.pending_offsets.of(group_id):
             coordinator.group(group_id, now)
@@ -102,8 +112,8 @@ def _load_batch(coordinator: Coordinator, batch: Batch, found: Groups) -> None:
         elif isinstance(key, OffsetCommitKey):
             _load_offset(coordinator, batch, key, value)
         elif key is not None and (value is not None or record.value is None):
-            coordinator.consumer_groups.replay(key, value)
-            coordinator.share_groups.replay(key, value)
+            for groups in coordinator.modern_groups:
+                groups.replay(key, value)
 
 
 def _load_offset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ...messages.find_coordinator_request import FindCoordinatorRequest
@@ -21,18 +22,21 @@ HIDDEN: Final = "The group has described topic(s) that the client is not authori
 # -- descriptions
 
 
-def _hide_members(access: Access, body: Any) -> Verdict:
-    """Hide the groups whose members have topics that the caller may not describe."""
+def hides(topics: Callable[[Any], Iterable[str]], message: str) -> Check:
+    """Hide the groups with topics that the caller may not describe. topics: those of a group."""
 
-    def complete(response: Any) -> None:
-        response.groups = [
-            type(group)(group_id=group.group_id, error_code=FAILED, error_message=HIDDEN)
-            if access.split(P.DESCRIBE_TOPIC, _topics(group), lambda name: name)[1]
-            else group
-            for group in response.groups
-        ]
+    def check(access: Access, body: Any) -> Verdict:
+        def complete(response: Any) -> None:
+            response.groups = [
+                type(group)(group_id=group.group_id, error_code=FAILED, error_message=message)
+                if access.split(P.DESCRIBE_TOPIC, topics(group), lambda name: name)[1]
+                else group
+                for group in response.groups
+            ]
 
-    return Partly(body, complete)
+        return Partly(body, complete)
+
+    return Check((P.DESCRIBE_TOPIC,), check)
 
 
 def _topics(group: Any) -> set[str]:
@@ -49,11 +53,8 @@ OPERATIONS: Final = operations(
     "groups", "group_id", AclResource.GROUP, GROUP_OPERATIONS, "include_authorized_operations"
 )
 DESCRIBE_GROUPS: Final = (each(P.DESCRIBE_GROUP, "groups", "groups", None), OPERATIONS)
-GROUP_DESCRIBE: Final = (
-    each(P.DESCRIBE_GROUP, "group_ids", "groups", None),
-    OPERATIONS,
-    Check((P.DESCRIBE_TOPIC,), _hide_members),
-)
+DESCRIBED: Final = (each(P.DESCRIBE_GROUP, "group_ids", "groups", None), OPERATIONS)
+GROUP_DESCRIBE: Final = (*DESCRIBED, hides(_topics, HIDDEN))
 
 # -- SyncGroup
 

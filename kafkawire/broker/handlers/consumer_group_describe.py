@@ -23,7 +23,7 @@ from ..groups.consumer_groups.group import NEW, ConsumerGroup
 from ..groups.consumer_groups.members import NOTHING, Partitions
 from ..groups.consumer_groups.records import by_topic
 from ..groups.coordinator import Coordinator
-from ..groups.group_types import described
+from ..groups.group_types import absent_message, described
 from ..network.connection import Connection
 from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS
@@ -59,13 +59,10 @@ def _described(
         return DescribedGroup(group_id=group_id, error_code=coordinator)
     group = coordinator.consumer_groups.get(group_id)
     if group is None:
-        classic = group_id in coordinator.groups or group_id in coordinator.share_groups
         return DescribedGroup(
             group_id=group_id,
             error_code=E.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} is not a consumer group."
-            if classic
-            else f"Group {group_id} not found.",
+            error_message=absent_message(coordinator, group_id, "consumer"),
         )
     return DescribedGroup(
         group_id=group_id,

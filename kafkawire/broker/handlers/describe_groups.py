@@ -59,9 +59,7 @@ def _described(coordinator: Coordinator | ErrorCode, group_id: str, version: int
         dead = DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
         if version >= NOT_FOUND_FROM:
             dead.error_code = E.GROUP_ID_NOT_FOUND
-            others = coordinator.consumer_groups, coordinator.share_groups
-            is_other = any(group_id in each for each in others)
-            reason = "is not a classic group" if is_other else "not found"
+            reason = "is not a classic group" if coordinator.has(group_id) else "not found"
             dead.error_message = f"Group {group_id} {reason}."
         return dead
     stable = group.state is GroupState.STABLE

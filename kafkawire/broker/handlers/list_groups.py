@@ -18,12 +18,16 @@ from ...messages.list_groups_response import ListedGroup, ListGroupsResponse
 from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.coordinator import Coordinator
+from ..groups.streams_groups.members import StreamsGroupState
 from ..network.connection import Connection
 from ..request import Outcome, Request
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 SHARE: Final = "share"
+STREAMS: Final = "streams"
+NOT_READY: Final = "not_ready"
+"""The name of the state NotReady in a filter."""
 STATES_FROM: Final = 4
 TYPES_FROM: Final = 5
 
@@ -35,6 +39,12 @@ class Listed(NamedTuple):
     protocol_type: str
     state: str
     type: str
+
+    @property
+    def filtered_state(self) -> str:
+        """Its state as filters name it."""
+        is_ready = self.state != StreamsGroupState.NOT_READY.value
+        return self.state.lower() if is_ready else NOT_READY
 
 
 def handle(
@@ -56,7 +66,7 @@ def handle(
                 group_type=group.type if request.version >= TYPES_FROM else "",
             )
             for group in groups
-            if (not states or group.state.lower() in states) and (not types or group.type in types)
+            if (not states or group.filtered_state in states) and (not types or group.type in types)
         ]
     )
     return broker.groups.settle(request, response, coordinators, now)
@@ -69,6 +79,8 @@ def _listed(coordinator: Coordinator) -> Iterator[Listed]:
         yield Listed(consumer_group.group_id, CONSUMER, consumer_group.state.value, CONSUMER)
     for share_group in coordinator.share_groups:
         yield Listed(share_group.group_id, SHARE, share_group.state.value, SHARE)
+    for streams_group in coordinator.streams_groups:
+        yield Listed(streams_group.group_id, STREAMS, streams_group.state.value, STREAMS)
 
 
 def error_response(_body: ListGroupsRequest, error: ErrorCode) -> ListGroupsResponse:

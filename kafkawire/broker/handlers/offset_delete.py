@@ -56,6 +56,9 @@ def handle(
 
 def _in_use(coordinator: Coordinator, group_id: str) -> frozenset[str] | ErrorCode | None:
     """Return the topics that the members of a group are subscribed to; None for all."""
+    streams_group = coordinator.streams_groups.get(group_id)
+    if streams_group is not None:
+        return streams_group.source_topics
     consumer_group = coordinator.consumer_groups.get(group_id)
     if consumer_group is not None:
         return consumer_group.topic_names

@@ -30,8 +30,9 @@ from ...messages.offset_fetch_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..groups.consumer_groups.checks import CommittingMember, epoch_error
+from ..groups.consumer_groups.checks import CommittingMember
 from ..groups.coordinator import Coordinator
+from ..groups.group_types import fetching_error
 from ..groups.offsets import Committed
 from ..network.connection import Connection
 from ..request import Outcome, Request
@@ -125,11 +126,9 @@ def _group(
     coordinator = broker.coordinator(group.group_id)
     if isinstance(coordinator, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=coordinator)
-    consumer_group = coordinator.consumer_groups.get(group.group_id)
-    names_member = group.member_id is not None or group.member_epoch >= 0
-    if consumer_group is not None and names_member:
+    if group.member_id is not None or group.member_epoch >= 0:
         member = CommittingMember(group.group_id, group.member_id or "", group.member_epoch)
-        error = epoch_error(consumer_group, member)
+        error = fetching_error(coordinator, member)
         if error:
             return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
     committed = coordinator.offsets.get(group.group_id, {})

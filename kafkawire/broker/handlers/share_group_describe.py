@@ -18,6 +18,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.consumer_groups.members import Partitions
 from ..groups.consumer_groups.records import by_topic
+from ..groups.group_types import absent_message
 from ..groups.share_groups.assignor import SIMPLE
 from ..groups.share_groups.group import ShareGroup
 from ..groups.share_groups.metadata import NEW
@@ -55,13 +56,10 @@ def _described(broker: Broker, group_id: str) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=coordinator)
     group = coordinator.share_groups.get(group_id)
     if group is None:
-        is_other = group_id in coordinator.groups or group_id in coordinator.consumer_groups
         return DescribedGroup(
             group_id=group_id,
             error_code=E.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} is not a share group."
-            if is_other
-            else f"Group {group_id} not found.",
+            error_message=absent_message(coordinator, group_id, "share"),
         )
     return DescribedGroup(
         group_id=group_id,

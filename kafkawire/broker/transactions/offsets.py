@@ -11,7 +11,7 @@ v6   +topic_id -name │ topics by their ids; UNKNOWN_TOPIC_ID
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ...messages.txn_offset_commit_request import TxnOffsetCommitRequest
@@ -23,6 +23,8 @@ from ..groups.consumer_groups.checks import CommittingMember, transactional_comm
 from ..groups.coordinator import Coordinator
 from ..groups.coordinators import Coordinators
 from ..groups.offsets import Committed, TopicPartition
+from ..groups.streams_groups.checks import commit_error as streams_commit_error
+from ..groups.streams_groups.checks import may_commit_since
 from ..machines import Machines
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
@@ -104,10 +106,13 @@ class TransactionalOffsets:
         if isinstance(coordinator, ErrorCode):
             return offset_commit(body, coordinator)
         error = self._error(coordinator, body)
-        if error:
+        if error and error is not E.STALE_MEMBER_EPOCH:
             return offset_commit(body, error)
         response = offset_commit(body, E.NONE)
         given = self._given(request.version, body, response, now)
+        if error and not self._may_commit_since(coordinator, body, given):
+            # clients know no error of epochs in this API
+            return offset_commit(body, E.ILLEGAL_GENERATION)
         if not (
             coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)
         ):
@@ -123,16 +128,31 @@ class TransactionalOffsets:
         generation = body.generation_id_or_member_epoch
         if body.group_id in coordinator.share_groups:
             return E.GROUP_ID_NOT_FOUND
+        member = CommittingMember(body.group_id, body.member_id, generation, body.group_instance_id)
+        streams_group = coordinator.streams_groups.get(body.group_id)
+        if streams_group is not None:
+            return streams_commit_error(streams_group, member)
         consumer_group = coordinator.consumer_groups.get(body.group_id)
         if consumer_group is not None:
-            member = CommittingMember(
-                body.group_id, body.member_id, generation, body.group_instance_id
-            )
             return transactional_commit_error(consumer_group, member)
         group = coordinator.groups.get(body.group_id)
         if group is None:
             return E.NONE if generation < 0 else E.ILLEGAL_GENERATION
         return group.transactional_commit_error(body.member_id, generation, body.group_instance_id)
+
+    def _may_commit_since(
+        self,
+        coordinator: Coordinator,
+        body: TxnOffsetCommitRequest,
+        partitions: Iterable[TopicPartition],
+    ) -> bool:
+        """Whether a member of a Streams group with an earlier epoch has had these tasks since."""
+        group = coordinator.streams_groups.get(body.group_id)
+        epoch = body.generation_id_or_member_epoch
+        member = CommittingMember(body.group_id, body.member_id, epoch, body.group_instance_id)
+        return group is not None and all(
+            may_commit_since(group, member, *partition) for partition in partitions
+        )
 
     def _given(
         self,

@@ -246,7 +246,7 @@ class BrokerFront:
         if isinstance(request, AllocateProducerIdsRequest):
             self._producer_ids.allocated(response, now)
         elif isinstance(request, CreateTopicsRequest):
-            self._creation.created(request, response)
+            self._creation.created(request, response, now)
             self._creation.create_initial(now)
             self._listeners.metadata_changed(now)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kafkawire.broker.groups.consumer_groups.checks import Refusal
 from kafkawire.broker.groups.consumer_groups.group import ConsumerGroup, HeartbeatResult
 from kafkawire.broker.groups.consumer_groups.members import HeartbeatRequest, Partitions
-from kafkawire.broker.groups.consumer_groups.topics import Racks, Topic
+from kafkawire.broker.groups.topics import Racks, Topic
 
 EPOCH_MS = 1_700_000_000_000
 NONE: Partitions = frozenset()

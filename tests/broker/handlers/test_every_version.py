@@ -66,6 +66,8 @@ EXPECTED = {
     "ReadShareGroupStateSummaryRequest": {E.COORDINATOR_NOT_AVAILABLE},
     "ShareAcknowledgeRequest": {E.SHARE_SESSION_NOT_FOUND},
     "ShareGroupDescribeRequest": {E.GROUP_ID_NOT_FOUND},
+    "StreamsGroupDescribeRequest": {E.GROUP_ID_NOT_FOUND},
+    "StreamsGroupTopologyDescriptionUpdateRequest": {E.UNSUPPORTED_VERSION},
     "UnregisterBrokerRequest": {E.BROKER_ID_NOT_REGISTERED},
     "WriteShareGroupStateRequest": {E.COORDINATOR_NOT_AVAILABLE},
     "SyncGroupRequest": {E.UNKNOWN_MEMBER_ID, E.INCONSISTENT_GROUP_PROTOCOL},

@@ -18,11 +18,11 @@ from ....messages.consumer_protocol_subscription import ConsumerProtocolSubscrip
 from ....protocol import ErrorCode
 from ....protocol.versioned import PREFIX, encode_versioned, try_versioned
 from ..requests import Heartbeat, HeartbeatResult, Join, Joined, Leave, Left, Sync, Synced
+from ..topics import Topics
 from .group import NEW, ConsumerGroup
 from .members import JOIN, NOTHING, ClassicMember, HeartbeatRequest, MemberState, Partitions
 from .metadata import JoinExpired, Migration, SyncExpired
 from .records import by_topic
-from .topics import Topics
 
 E = ErrorCode
 CONSUMER: Final = "consumer"

@@ -5,38 +5,37 @@ Invariant: the changes of a group are in the log before any response that rests 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from ....primitives import Structure
 from ....protocol import ErrorCode
 from ...context import Context
-from ...events import GroupDue
 from ...metadata_cache import MetadataCache
+from ..modern_groups import ModernGroups
 from ..offsets import LogRecord
 from ..requests import GroupRequest, Heartbeat, Join, Joined, Leave, Response, Sync
 from ..usage import Usage
 from . import classic_protocol
 from .assignors import ASSIGNORS
+from .changes import Change
 from .checks import Refusal
 from .group import NO_SUBSCRIPTION, ConsumerGroup, HeartbeatResult
 from .members import JOIN, ConsumerGroupState, HeartbeatRequest
 from .metadata import GroupConfig, Migration
 from .records import decode, encode
-from .topics import ClusterTopics
 
 E = ErrorCode
-OF_BROKER: Final = "group.consumer."
-INTERVAL: Final = "assignment.interval.ms"
 MIGRATION: Final = "group.consumer.migration.policy"
 
 
-class ConsumerGroups:
+class ConsumerGroups(ModernGroups[ConsumerGroup]):
     """The consumer groups by id.
 
-    write: appends records to the partition. downgrade: puts a classic group in the place of a
-    group; whether its members have to rejoin.
+    downgrade: puts a classic group in the place of a group; whether its members have to rejoin.
     """
+
+    of_broker = "group.consumer."
 
     def __init__(
         self,
@@ -47,24 +46,12 @@ class ConsumerGroups:
         write: Callable[[Iterable[LogRecord], float], None],
         downgrade: Callable[[ConsumerGroup, bool, float], None],
     ) -> None:
-        self._context = context
-        self.topics = ClusterTopics(metadata)
-        self._metadata = metadata
-        self._usage = usage
-        self._index = index
-        self._write = write
+        super().__init__(context, metadata, usage, index, write)
         self._downgrade = downgrade
-        self._groups: dict[str, ConsumerGroup] = {}
 
-    def __iter__(self) -> Iterator[ConsumerGroup]:
-        return iter(self._groups.values())
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self._groups
-
-    def get(self, group_id: str) -> ConsumerGroup | None:
-        """Find a group."""
-        return self._groups.get(group_id)
+    def new(self, group_id: str) -> ConsumerGroup:
+        """Return a group without members, which is not among the groups yet."""
+        return ConsumerGroup(group_id)
 
     def config(self, group_id: str) -> GroupConfig:
         """Return the settings of a group: its own, else those of the broker."""
@@ -72,10 +59,9 @@ class ConsumerGroups:
         configured = settings.items("group.consumer.assignors")
         own = self._metadata.group_configs(group_id)
         return GroupConfig(
-            self._seconds(own, "session.timeout.ms"),
-            self._seconds(own, "heartbeat.interval.ms"),
-            # before Kafka 4.3, each change is assigned at once
-            self._seconds(own, INTERVAL) if f"{OF_BROKER}{INTERVAL}" in settings.keys else 0.0,
+            self.seconds(own, "session.timeout.ms"),
+            self.seconds(own, "heartbeat.interval.ms"),
+            self.assignment_interval(own),
             settings.number("group.consumer.max.size"),
             tuple(name for name in configured if name in ASSIGNORS) or tuple(ASSIGNORS),
             self._migration(),
@@ -87,15 +73,6 @@ class ConsumerGroups:
         if MIGRATION not in settings.keys:
             return Migration.DISABLED  # a release without it
         return Migration(settings.text(MIGRATION).lower())
-
-    def _seconds(self, own: Mapping[str, str], key: str) -> float:
-        """Return a value of a group in seconds, within the limits of the broker."""
-        settings = self._context.settings
-        value = own.get(f"consumer.{key}")
-        if value is None:
-            return settings.seconds(f"{OF_BROKER}{key}")
-        least, most = (settings.number(f"{OF_BROKER}{bound}.{key}") for bound in ("min", "max"))
-        return max(least, min(most, int(value))) / 1000
 
     def heartbeat(
         self, request: HeartbeatRequest, now: float, upgraded: ConsumerGroup | None = None
@@ -169,21 +146,15 @@ class ConsumerGroups:
             group.advance(self.topics, now)
             self._settle(group, now)
 
-    def forget(self, group: ConsumerGroup, now: float) -> None:
-        """Delete a group without members."""
-        group.delete()
-        self._log(group, now)
-        self._remove(group)
-
     def _settle(self, group: ConsumerGroup, now: float, rejoins: bool = True) -> None:
         """Log the changes of a group, and change its type if no member needs this one.
 
         rejoins: whether the members have to rejoin then.
         """
         if not group.downgrades:
-            self._log(group, now)
+            self.log(group, now)
             return
-        self._remove(group)
+        self.remove(group)
         self._downgrade(group, rejoins, now)
 
     def records(self, group: ConsumerGroup) -> list[LogRecord]:
@@ -191,47 +162,10 @@ class ConsumerGroups:
         changes, group.changes = group.changes, []
         return [record for each in changes for record in encode(group.group_id, each)]
 
-    def _remove(self, group: ConsumerGroup) -> None:
-        del self._groups[group.group_id]
-        self._usage.forget(group)
-        self._context.deadlines.cancel(GroupDue(self._index, group.group_id))
+    def decode(self, key: Structure, value: Structure | None) -> tuple[str, Change] | None:
+        """Decode a record: the id of the group and the change; None for one of another type."""
+        return decode(key, value)
 
-    def _log(self, group: ConsumerGroup, now: float) -> None:
-        records = self.records(group)
-        if records:
-            self._write(records, now)
-        self._note(group)
-
-    def _note(self, group: ConsumerGroup) -> None:
-        self._usage.note(group)
-        due = GroupDue(self._index, group.group_id)
-        self._context.deadlines.set(due, group.next_deadline())
-
-    # -- loading
-
-    def replay(self, key: Structure, value: Structure | None) -> None:
-        """Apply a record of the log, if it is one of consumer groups."""
-        decoded = decode(key, value)
-        if decoded is None:
-            return
-        group_id, change = decoded
-        group = self._groups.get(group_id)
-        if group is None and value is not None:
-            group = self._groups[group_id] = ConsumerGroup(group_id)
-        if group is not None:
-            group.apply(change)
-
-    def loaded(self, now: float) -> None:
-        """Forget the groups that were deleted; the sessions of members begin."""
-        for group in list(self._groups.values()):
-            if not group.assignment_epoch and not group.subscriptions:
-                del self._groups[group.group_id]
-                continue
-            group.config = self.config(group.group_id)
-            group.loaded(now)
-            self._note(group)
-
-    def unload(self) -> None:
-        """Forget all groups: they have another coordinator."""
-        for group in list(self._groups.values()):
-            self._remove(group)
+    def is_deleted(self, group: ConsumerGroup) -> bool:
+        """Whether the records of a group end with its deletion."""
+        return not group.assignment_epoch and not group.subscriptions

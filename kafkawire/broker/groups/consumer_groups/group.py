@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from ....protocol import ErrorCode
+from ..topics import Topics, metadata_hash, partition_counts, topic_ids
 from . import changes, checks
 from .assignors import ASSIGNORS, MemberSpec
 from .checks import Refusal
@@ -31,7 +32,6 @@ from .members import (
 from .metadata import DEADLINES, ConsumerGroupMetadata, RebalanceExpired, SessionExpired
 from .reconciliation import Target, reconciled
 from .regular_expressions import matching, pattern_error
-from .topics import Topics, metadata_hash, partition_counts, topic_ids
 
 E = ErrorCode
 NO_SUBSCRIPTION: Final = Subscription()

@@ -245,15 +245,15 @@ class ConsumerGroupMetadata:
             if subscription is None:
                 continue
             self.size += sign * subscription.size
-            _count(self._names, subscription.topic_names, sign)
+            count_each(self._names, subscription.topic_names, sign)
             if subscription.topic_regex:
-                _count(self.regexes, (subscription.topic_regex,), sign)
+                count_each(self.regexes, (subscription.topic_regex,), sign)
             if subscription.server_assignor is not None:
-                _count(self._assignors, (subscription.server_assignor,), sign)
+                count_each(self._assignors, (subscription.server_assignor,), sign)
             if subscription.classic is not None:
                 self.classic_members += sign
                 names = {name for name, _ in subscription.classic.protocols}
-                _count(self._protocols, names, sign)
+                count_each(self._protocols, names, sign)
         if before is not None and self._static.get(before.instance_id or "") == member_id:
             del self._static[before.instance_id or ""]
         if after is None:
@@ -267,19 +267,19 @@ class ConsumerGroupMetadata:
         before = self.current.pop(member_id, None) if after is None else self.current.get(member_id)
         if before is not None:
             if before.state is MemberState.STABLE:
-                _count(self._stable, (before.epoch,), -1)
+                count_each(self._stable, (before.epoch,), -1)
             for partition in before.assigned | before.pending_revocation:
                 if self.owners.get(partition) == member_id:
                     del self.owners[partition]
         if after is not None:
             self.current[member_id] = after
             if after.state is MemberState.STABLE:
-                _count(self._stable, (after.epoch,), 1)
+                count_each(self._stable, (after.epoch,), 1)
             for partition in after.assigned | after.pending_revocation:
                 self.owners[partition] = member_id
 
 
-def _count(counter: Counter[T], keys: Iterable[T], sign: int) -> None:
+def count_each(counter: Counter[T], keys: Iterable[T], sign: int) -> None:
     """Count keys up or down; those that are no longer counted are removed."""
     for key in keys:
         counter[key] += sign

@@ -17,6 +17,7 @@ from ..classic_groups.group import Group
 from ..classic_groups.member import Member
 from ..classic_groups.states import GroupState
 from ..requests import Effect, Protocols
+from ..topics import Topics, metadata_hash
 from . import changes
 from .checks import Refusal
 from .classic_protocol import CONSUMER, encoded, partitions_of, version_of
@@ -30,7 +31,6 @@ from .members import (
     Subscription,
 )
 from .metadata import GroupConfig
-from .topics import Topics, metadata_hash
 
 E = ErrorCode
 MALFORMED: Final = "the embedded consumer protocol is malformed"

@@ -6,36 +6,35 @@ of its partitions is set up before they are assigned, and deleted before the gro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ....primitives import Structure
 from ....protocol import ErrorCode
 from ....protocol.error_code import error_of
 from ...context import Context
-from ...events import GroupDue
 from ...metadata_cache import MetadataCache
 from ..consumer_groups.checks import Refusal
 from ..consumer_groups.group import HeartbeatResult
 from ..consumer_groups.members import JOIN, Partitions, TopicPartition
-from ..consumer_groups.topics import ClusterTopics
+from ..modern_groups import ModernGroups
 from ..offsets import LogRecord
 from ..usage import Usage
 from .group import ShareGroup
-from .members import ShareHeartbeat
+from .members import Change, ShareHeartbeat
 from .metadata import NO_SUBSCRIPTION, ShareGroupConfig
 from .persister import Done, Persister, for_each
 from .records import decode, encode
 
 E = ErrorCode
-OF_BROKER: Final = "group.share."
-INTERVAL: Final = "assignment.interval.ms"
 OPEN: Final = -1
 """The start offset that is found when the partition is first read."""
 
 
-class ShareGroups:
-    """The share groups by id. write: appends records to the partition."""
+class ShareGroups(ModernGroups[ShareGroup]):
+    """The share groups by id."""
+
+    of_broker = "group.share."
 
     def __init__(
         self,
@@ -46,45 +45,23 @@ class ShareGroups:
         index: int,
         write: Callable[[Iterable[LogRecord], float], None],
     ) -> None:
-        self._context = context
-        self._metadata = metadata
-        self._topics = ClusterTopics(metadata)
-        self._usage = usage
+        super().__init__(context, metadata, usage, index, write)
         self.persister = persister
-        self._index = index
-        self._write = write
-        self._groups: dict[str, ShareGroup] = {}
 
-    def __iter__(self) -> Iterator[ShareGroup]:
-        return iter(self._groups.values())
-
-    def __contains__(self, group_id: object) -> bool:
-        return group_id in self._groups
-
-    def get(self, group_id: str) -> ShareGroup | None:
-        """Find a group."""
-        return self._groups.get(group_id)
+    def new(self, group_id: str) -> ShareGroup:
+        """Return a group without members, which is not among the groups yet."""
+        return ShareGroup(group_id)
 
     def config(self, group_id: str) -> ShareGroupConfig:
         """Return the settings of a group: its own, else those of the broker."""
         settings = self._context.settings
         own = self._metadata.group_configs(group_id)
         return ShareGroupConfig(
-            self._seconds(own, "session.timeout.ms"),
-            self._seconds(own, "heartbeat.interval.ms"),
-            # before Kafka 4.3, each change is assigned at once
-            self._seconds(own, INTERVAL) if f"{OF_BROKER}{INTERVAL}" in settings.keys else 0.0,
+            self.seconds(own, "session.timeout.ms"),
+            self.seconds(own, "heartbeat.interval.ms"),
+            self.assignment_interval(own),
             settings.number("group.share.max.size"),
         )
-
-    def _seconds(self, own: Mapping[str, str], key: str) -> float:
-        """Return a value of a group in seconds, within the limits of the broker."""
-        settings = self._context.settings
-        value = own.get(f"share.{key}")
-        if value is None:
-            return settings.seconds(f"{OF_BROKER}{key}")
-        least, most = (settings.number(f"{OF_BROKER}{bound}.{key}") for bound in ("min", "max"))
-        return max(least, min(most, int(value))) / 1000
 
     def heartbeat(self, request: ShareHeartbeat, now: float) -> HeartbeatResult | Refusal:
         """Handle a heartbeat whose fields are valid; a member that joins may create its group."""
@@ -98,11 +75,11 @@ class ShareGroups:
         group.config = self.config(group.group_id)
         if not self._admits(group, request):
             return Refusal(E.GROUP_MAX_SIZE_REACHED, "Too many members, or too large ones.")
-        result = group.handle(request, self._topics, now, self._context.wall_ms(now))
+        result = group.handle(request, self.topics, now, self._context.wall_ms(now))
         if not isinstance(result, Refusal):
             self._groups[request.group_id] = group
-            self._log(group, now)
-            self._initialize(group, group.uninitialized(self._topics), now)
+            self.log(group, now)
+            self._initialize(group, group.uninitialized(self.topics), now)
         return result
 
     def _admits(self, group: ShareGroup, request: ShareHeartbeat) -> bool:
@@ -115,19 +92,8 @@ class ShareGroups:
         """Handle the expired deadlines of a group, if it is one of these."""
         group = self._groups.get(group_id)
         if group is not None:
-            group.advance(self._topics, now)
-            self._log(group, now)
-
-    def forget(self, group: ShareGroup, now: float) -> None:
-        """Delete a group without members."""
-        group.delete()
-        self._log(group, now)
-        self._remove(group)
-
-    def _remove(self, group: ShareGroup) -> None:
-        del self._groups[group.group_id]
-        self._usage.forget(group)
-        self._context.deadlines.cancel(GroupDue(self._index, group.group_id))
+            group.advance(self.topics, now)
+            self.log(group, now)
 
     def _is_here(self, group: ShareGroup) -> bool:
         """Whether a group is still coordinated here, when a share coordinator has responded."""
@@ -147,8 +113,8 @@ class ShareGroups:
         if not self._usage.admits_group():
             return None
         group = self._groups[group_id] = ShareGroup(group_id)
-        group.create(self._topics)
-        self._log(group, now)
+        group.create(self.topics)
+        self.log(group, now)
         return group
 
     def set_offsets(
@@ -156,13 +122,13 @@ class ShareGroups:
     ) -> None:
         """Set up the state of partitions with their start offsets."""
         group.initializing(frozenset(offsets))
-        self._log(group, now)
+        self.log(group, now)
 
         def finish(results: Mapping[TopicPartition, Any], now: float) -> None:
             if self._is_here(group):
                 failed = {each for each, result in results.items() if result.error_code}
                 group.initialized(results.keys(), failed)
-                self._log(group, now)
+                self.log(group, now)
             done(results, now)
 
         epoch = group.epoch
@@ -184,13 +150,13 @@ class ShareGroups:
             each for each in states.initialized | states.initializing if each[0] in topics
         ]
         group.deleting(topics)
-        self._log(group, now)
+        self.log(group, now)
 
         def finish(results: Mapping[TopicPartition, Any], now: float) -> None:
             failed = {each[0] for each, result in results.items() if result.error_code}
             if self._is_here(group):
                 group.deleted(topics - failed)
-                self._log(group, now)
+                self.log(group, now)
             done(results, now)
 
         for_each(
@@ -239,46 +205,16 @@ class ShareGroups:
 
     # -- the log
 
-    def _log(self, group: ShareGroup, now: float) -> None:
+    def records(self, group: ShareGroup) -> list[LogRecord]:
+        """Return the changes of a group that are not yet logged, as records."""
         changes, group.changes = group.changes, []
-        if changes:
-            name_of = self._metadata.topic_name
-            records = [
-                record for each in changes for record in encode(group.group_id, each, name_of)
-            ]
-            self._write(records, now)
-        self._note(group)
+        name_of = self._metadata.topic_name
+        return [record for each in changes for record in encode(group.group_id, each, name_of)]
 
-    def _note(self, group: ShareGroup) -> None:
-        self._usage.note(group)
-        due = GroupDue(self._index, group.group_id)
-        self._context.deadlines.set(due, group.next_deadline())
+    def decode(self, key: Structure, value: Structure | None) -> tuple[str, Change] | None:
+        """Decode a record: the id of the group and the change; None for one of another type."""
+        return decode(key, value)
 
-    # -- loading
-
-    def replay(self, key: Structure, value: Structure | None) -> None:
-        """Apply a record of the log, if it is one of share groups."""
-        decoded = decode(key, value)
-        if decoded is None:
-            return
-        group_id, change = decoded
-        group = self._groups.get(group_id)
-        if group is None and value is not None:
-            group = self._groups[group_id] = ShareGroup(group_id)
-        if group is not None:
-            group.apply(change)
-
-    def loaded(self, now: float) -> None:
-        """Forget the groups that were deleted; the sessions of members begin."""
-        for group in list(self._groups.values()):
-            if not group.assignment_epoch and not group.subscriptions:
-                del self._groups[group.group_id]
-                continue
-            group.config = self.config(group.group_id)
-            group.loaded(now)
-            self._note(group)
-
-    def unload(self) -> None:
-        """Forget all groups: they have another coordinator."""
-        for group in list(self._groups.values()):
-            self._remove(group)
+    def is_deleted(self, group: ShareGroup) -> bool:
+        """Whether the records of a group end with its deletion."""
+        return not group.assignment_epoch and not group.subscriptions

@@ -23,7 +23,7 @@ from ..consumer_groups.changes import (
 from ..consumer_groups.checks import Refusal
 from ..consumer_groups.group import HeartbeatResult
 from ..consumer_groups.members import JOIN, NOTHING, Current, Partitions
-from ..consumer_groups.topics import Topics, metadata_hash, partition_counts, topic_ids
+from ..topics import Topics, metadata_hash, partition_counts, topic_ids
 from .assignor import simple
 from .checks import identity_refusal
 from .members import ShareHeartbeat, StatePartitions, StatePartitionsChanged

@@ -1,4 +1,4 @@
-"""The topics of a cluster as consumer and share groups use them."""
+"""The topics of a cluster as consumer, share and Streams groups use them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Final, NamedTuple, Protocol
 
-from ...metadata_cache import MetadataCache
+from ..metadata_cache import MetadataCache
 
 HASH_BYTES: Final = 8
 
