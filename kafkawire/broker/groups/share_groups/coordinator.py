@@ -105,7 +105,7 @@ class ShareGroups(ModernGroups[ShareGroup]):
         """Let the share coordinators set up the state of partitions."""
         if not partitions:
             return
-        offsets = dict.fromkeys(partitions, OPEN)
+        offsets = dict.fromkeys(sorted(partitions), OPEN)
         self.set_offsets(group, offsets, lambda _results, _now: None, now)
 
     def create(self, group_id: str, now: float) -> ShareGroup | None:
@@ -146,9 +146,9 @@ class ShareGroups(ModernGroups[ShareGroup]):
     ) -> None:
         """Delete the state of topics; `done` is called with the results of their partitions."""
         states = group.state_partitions
-        partitions = [
+        partitions = sorted(
             each for each in states.initialized | states.initializing if each[0] in topics
-        ]
+        )
         group.deleting(topics)
         self.log(group, now)
 
