@@ -122,6 +122,7 @@ SLOW: Final = (
     "net/server/test_cluster_disks.py::test_clients_go_on_while_disks_are_slow_fail_and_are_full",
     "net/server/test_fixture.py::test_a_marker_that_is_wrong_fails_its_test_in_plain_words",
     "net/test_wrong_types.py",
+    "node/groups/test_simulation.py",
     "node/test_damage.py",
     "node/test_log_directories.py",
     "node/test_metadata_log.py",
@@ -192,6 +193,7 @@ they start one after the other.
 """
 SIMULATION: Final = (
     "controller/test_simulation_seeds.py",
+    "node/groups/test_mutants.py",
     "node/test_simulation_seeds.py",
     "raft/test_simulation_seeds.py",
     "replication/test_many_seeds.py",

@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.broker.replication.session_model import MUTANTS as FETCH_SESSIONS
 from tests.controller.mutants import MUTANTS as CONTROLLER
+from tests.node.groups.mutants import MUTANTS as GROUPS
 from tests.node.mutants import MUTANTS as NODE
 from tests.node.zookeeper.mutants import MUTANTS as ZOOKEEPER
 from tests.raft.mutants import MUTANTS as RAFT
@@ -23,6 +24,7 @@ PACKAGES: Final[Mapping[str, Iterable[str]]] = {
     "controller": CONTROLLER,
     "replication": REPLICATION,
     "node": NODE,
+    "groups": GROUPS,
     "zookeeper": ZOOKEEPER,
     "fetch sessions": FETCH_SESSIONS,
 }

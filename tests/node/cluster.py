@@ -56,7 +56,7 @@ class Cluster(Network):
 
     def node(self, id: int) -> Node:
         node = self.processes[id].node
-        assert node is not None
+        assert isinstance(node, Node)
         return node
 
     def broker(self, id: int) -> BrokerServer:

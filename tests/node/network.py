@@ -10,12 +10,11 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from kafkawire.messages import REGISTRY
 from kafkawire.node import (
     Effect,
-    Event,
     Node,
     NodeConfig,
     ProcessRole,
@@ -25,6 +24,7 @@ from kafkawire.node import (
     SendRequest,
     Stopped,
 )
+from kafkawire.node.parts import Parts
 from kafkawire.primitives import Message
 from kafkawire.raft import Endpoint, ReplicaKey, Voter, VoterSet
 from kafkawire.replication import ReplicationConfig
@@ -43,6 +43,21 @@ FOREVER: Final = float("inf")
 Callback = Callable[[Message | None], None]
 
 
+class Machine(Protocol):
+    """A node, with or without clients."""
+
+    @property
+    def parts(self) -> Parts: ...
+
+    def start(self, now: float) -> list[Any]: ...
+
+    def handle(self, event: Any, now: float) -> list[Any]: ...
+
+    def advance(self, now: float) -> list[Any]: ...
+
+    def next_deadline(self) -> float | None: ...
+
+
 @dataclass
 class Process:
     """A node's disks, and its machine while it runs. skew: of its clock, in seconds.
@@ -53,7 +68,7 @@ class Process:
     config: NodeConfig
     disk: MemoryDisk = field(default_factory=MemoryDisk)
     other: MemoryDisk | None = None
-    node: Node | None = None
+    node: Machine | None = None
     incarnation: int = 0
     skew: float = 0.0
     wake: float | None = None
@@ -185,13 +200,7 @@ class Network:
         process.wake, process.paused_until = None, 0.0
         rng = random.Random(self.rng.random())
         try:
-            node = Node(
-                process.config,
-                process.disks,
-                rng,
-                lambda: rng.getrandbits(128).to_bytes(16, "big"),
-                self.clock(process),
-            )
+            node = self.machine(process, rng)
         except (StorageError, OSError) as error:
             self.log(f"{id} cannot start: {error}")
             self.at(self.now + 1.0, lambda: self.start(id))
@@ -200,12 +209,26 @@ class Network:
         self.log(f"{id} starts")
         self._carry_out(process, node.start(self.clock(process)))
 
+    def machine(self, process: Process, rng: random.Random) -> Machine:
+        """Make the node of a process from its disks."""
+        return Node(
+            process.config,
+            process.disks,
+            rng,
+            lambda: rng.getrandbits(128).to_bytes(16, "big"),
+            self.clock(process),
+        )
+
+    def ended(self, process: Process) -> None:
+        """Take note that the node of a process does not run any more."""
+
     def kill(self, id: int, losses: Callable[[int], int] | None = None) -> None:
         """End a process. losses: what the disk loses, as the machine stopped, too."""
         process = self.processes[id]
         if process.node is not None:
             process.node = None
             self.log(f"{id} is killed{'' if losses is None else ', its machine stops'}")
+            self.ended(process)
         if losses is not None:
             for disk in process.disks.values():
                 disk.crash(losses)
@@ -213,11 +236,11 @@ class Network:
     def clock(self, process: Process) -> float:
         return self.now + process.skew
 
-    def running(self) -> Iterator[Node]:
+    def running(self) -> Iterator[Machine]:
         """Iterate over the nodes that run."""
         return (each.node for each in self.processes.values() if each.node is not None)
 
-    def handle(self, process: Process, event: Event) -> None:
+    def handle(self, process: Process, event: Any) -> None:
         """Let a node handle an event, once it is not paused."""
         if self._later(process, lambda: self.handle(process, event)) or process.node is None:
             return
@@ -244,17 +267,22 @@ class Network:
         self.at(process.paused_until, resume)
         return True
 
-    def _carry_out(self, process: Process, effects: list[Effect]) -> None:
+    def on_effect(self, process: Process, effect: Any) -> None:
+        """Carry out what a node wants from the network."""
+        if isinstance(effect, SendRequest):
+            self._send(process, effect)
+        elif isinstance(effect, Respond):
+            self._respond(effect)
+
+    def _carry_out(self, process: Process, effects: list[Any]) -> None:
         for effect in effects:
-            if isinstance(effect, SendRequest):
-                self._send(process, effect)
-            elif isinstance(effect, Respond):
-                self._respond(effect)
+            self.on_effect(process, effect)
             for observe in self.observers:
                 observe(process, effect)
             if isinstance(effect, Stopped):
                 process.node, process.failure = None, effect.failure
                 self.log(f"{process.config.node_id} stopped: {effect.failure}")
+                self.ended(process)
         if process.node is None:
             return
         deadline = process.node.next_deadline()

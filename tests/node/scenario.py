@@ -56,6 +56,26 @@ DISKS: Final = {
 """And for every sixth: log directories that fail, while topics come and go."""
 
 
+GROUPS_EVERY: Final = 41
+"""One of so many seeds has groups: with all kinds of faults, as 41 is prime."""
+OF_GROUPS: Final = {
+    "min.insync.replicas": "2",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.share.assignment.interval.ms": "0",
+    "group.share.delivery.count.limit": "4",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.min.session.timeout.ms": "1000",
+    "group.share.record.lock.duration.ms": "1500",
+    "group.share.session.timeout.ms": "2000",
+    "offsets.topic.num.partitions": "1",
+    "share.coordinator.snapshot.update.records.per.snapshot": "5",
+    "share.coordinator.state.topic.num.partitions": "2",
+}
+"""The settings of brokers with groups: short timeouts, so that little time shows much."""
+
+
 class Fault(NamedTuple):
     """Something that happens at a time. node, other: what it happens to; seconds: how long."""
 
@@ -80,7 +100,8 @@ class Composition(Enum):
 class Scenario(NamedTuple):
     """All of a run. controllers: processes of their own; 0: the brokers are controllers, too.
 
-    faulty_until: when the last faults happen. two: brokers have two log directories.
+    faulty_until: when the last faults happen. two: brokers have two log directories. groups:
+    nodes serve clients over connections, among them the members of groups.
     """
 
     seed: int
@@ -92,9 +113,16 @@ class Scenario(NamedTuple):
     two: bool
     faults: tuple[Fault, ...]
     composition: Composition = Composition.RAFT
+    groups: bool = False
 
     def configs(self) -> list[NodeConfig]:
         """Return the configurations of the nodes: those of brokers first."""
+        configs = self._configs()
+        if not self.groups:
+            return configs
+        return [replace(each, static={**each.static, **OF_GROUPS}) for each in configs]
+
+    def _configs(self) -> list[NodeConfig]:
         more: dict[str, Any] = {"snapshot_bytes": 1_500} if self.snapshots else {}
         if self.composition is Composition.IN_MEMORY:
             return [replace(each, **more) for each in self._in_memory()]
@@ -153,4 +181,5 @@ def draw(seed: int, composition: Composition = Composition.RAFT) -> Scenario:
         two,
         happening,
         composition,
+        groups=seed % GROUPS_EVERY == 1,
     )

@@ -11,16 +11,22 @@ from collections.abc import Callable
 
 from tests.fuzzing import fewest
 
+from .groups.simulation import GroupSimulation
 from .scenario import Composition, Fault, Scenario, draw
 from .simulation import Simulation
 
 Faults = tuple[Fault, ...]
 
 
+def simulation_of(scenario: Scenario) -> Simulation:
+    """Return the run of a scenario."""
+    return GroupSimulation(scenario) if scenario.groups else Simulation(scenario)
+
+
 def first_violation(scenario: Scenario) -> Exception | None:
     """Return what a scenario violates, if anything."""
     try:
-        Simulation(scenario).simulate()
+        simulation_of(scenario).simulate()
     except Exception as error:  # noqa: BLE001 - a crash of the machine is found, too
         return error
     return None

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from kafkawire.broker.topics import INTERNAL
 from kafkawire.messages import alter_partition_reassignments_request as reassignments
 from kafkawire.messages import create_partitions_request as partitions
 from kafkawire.messages import incremental_alter_configs_request as configs
@@ -130,7 +131,7 @@ class Workload:
         image = self.cluster.image()
         for topic, index, _ in image.partitions() if image is not None else ():
             key = TopicIdPartition(topic.topic_id, index)
-            if key not in self.producers:
+            if key not in self.producers and topic.name not in INTERNAL:
                 number = len(self.producers)
                 name = b"p%d-" % number
                 self.producers[key] = Producer(key, name, number if number % 2 == 0 else -1)
