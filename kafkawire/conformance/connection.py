@@ -6,6 +6,7 @@ Authentication is that of the clients; every wait has a timeout.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import ssl
 from dataclasses import dataclass
@@ -42,6 +43,14 @@ M = TypeVar("M", bound=Message)
 
 class Unanswered(ClientError):
     """The broker cannot be reached, closed the connection, or sent no response in time."""
+
+
+class Overdue(Unanswered):
+    """The broker sent no response in time."""
+
+
+class Disconnected(Unanswered):
+    """The broker closed the connection."""
 
 
 class Exchange(NamedTuple):
@@ -165,8 +174,16 @@ class Connection:
         self._writer.write(data)
         try:
             await asyncio.wait_for(self._writer.drain(), self._timeout_s)
-        except (TimeoutError, OSError) as error:
-            raise Unanswered(f"not sent: {error or 'timed out'}") from None
+        except TimeoutError:
+            raise Overdue("not sent: timed out") from None
+        except OSError as error:
+            raise Disconnected(f"not sent: {error}") from None
+
+    def end(self) -> None:
+        """Tell the broker that nothing follows, where the transport can: TLS cannot."""
+        if self._writer.can_write_eof():
+            with contextlib.suppress(OSError):  # the broker closed the connection
+                self._writer.write_eof()
 
     async def read(self) -> bytes:
         """Read one frame, its size included."""
@@ -175,9 +192,9 @@ class Connection:
                 size = await self._reader.readexactly(SIZE)
                 data = size + await self._reader.readexactly(read_size(size))
         except TimeoutError:
-            raise Unanswered(f"no response in {self._timeout_s:g} s") from None
+            raise Overdue(f"no response in {self._timeout_s:g} s") from None
         except (asyncio.IncompleteReadError, OSError):
-            raise Unanswered("the broker closed the connection") from None
+            raise Disconnected("the broker closed the connection") from None
         if self._recording is not None:
             self._recording.sent(self._stream, data)
         return data

@@ -76,13 +76,13 @@ async def offered(target: Target) -> dict[ApiKey, range]:
     return versions
 
 
-async def reached(target: Target) -> Connection:
+async def reached(target: Target, recording: Recording | None = None) -> Connection:
     """Connect to the first bootstrap server that answers. Raises Unanswered."""
     *others, last = bootstrap(target.values)
     for address in others:
         with contextlib.suppress(Unanswered):
-            return await Connection.open(address, target)
-    return await Connection.open(last, target)
+            return await Connection.open(address, target, recording)
+    return await Connection.open(last, target, recording)
 
 
 def versions_of(behaviour: Behaviour, versions: Mapping[ApiKey, range]) -> Sequence[int] | str:

@@ -117,7 +117,7 @@ class Session:
     @property
     def exchanges(self) -> list[Exchange]:
         """What was sent and received, by connection."""
-        return [each for one in self._all() for each in one.exchanges]
+        return [each for one in self.connections() for each in one.exchanges]
 
     def name(self) -> str:
         """Return a name that nothing else on the cluster has."""
@@ -292,11 +292,12 @@ class Session:
             left += await self._delete_topics()
             left += await self._delete_groups()
         finally:
-            for each in self._all():
+            for each in self.connections():
                 each.close()
         return left
 
-    def _all(self) -> list[Connection]:
+    def connections(self) -> list[Connection]:
+        """Return the connections that were opened."""
         return [*self._connections.values(), *self._others]
 
     async def _delete_topics(self) -> list[str]:

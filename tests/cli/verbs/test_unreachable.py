@@ -59,7 +59,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize(
-    "verb", [("topics",), ("cluster",), ("conformance",), ("consume", "t"), ("produce", "t")]
+    "verb",
+    [("topics",), ("cluster",), ("conformance",), ("fuzz",), ("consume", "t"), ("produce", "t")],
 )
 def test_the_cause_is_named(listeners: Listeners, verb: tuple[str, ...], case: str) -> None:
     listener, options, words = CASES[case]

@@ -77,11 +77,12 @@ def _failure(result: Result) -> Iterator[str]:
         yield f"packets: {result.capture}"
     if result.exchanges:
         last = result.exchanges[-1]
-        yield f"request  {api_name(last.api)} {last.version} {_short(last.request_json())}"
-        yield f"response {_short(last.response_json())}"
+        yield f"request  {api_name(last.api)} {last.version} {short(last.request_json())}"
+        yield f"response {short(last.response_json())}"
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """Write a value as JSON, or its beginning and its length."""
     text = json.dumps(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text):,} characters)"
 

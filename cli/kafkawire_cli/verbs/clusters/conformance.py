@@ -26,11 +26,32 @@ from ...render.report import print_report
 PREFIX: Final = "kafkawire-conformance"
 
 
+AddressArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[HOST:PORT,...]", help="Bootstrap servers, as with -b."),
+]
+CapturesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--captures",
+        metavar="FOLDER",
+        file_okay=False,
+        help="Write the packets of each failure into this folder.",
+    ),
+]
+
+
+def cluster_of(address: str | None, options: ClusterOptions) -> live.Configuration:
+    """Return the configuration of a client, whose bootstrap servers may be an argument."""
+    if address is not None and options.bootstrap is not None:
+        raise typer.BadParameter("not allowed together with HOST:PORT", param_hint=live.CLUSTER)
+    return live.admin_configuration(
+        options if address is None else options._replace(bootstrap=address)
+    )
+
+
 def conformance(
-    address: Annotated[
-        str | None,
-        typer.Argument(metavar="[HOST:PORT,...]", help="Bootstrap servers, as with -b."),
-    ] = None,
+    address: AddressArgument = None,
     options: ClusterOptions = NO_OPTIONS,
     feature: Annotated[
         list[Feature] | None,
@@ -42,15 +63,7 @@ def conformance(
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds until a response is overdue.")
     ] = 15.0,
-    captures: Annotated[
-        Path | None,
-        typer.Option(
-            "--captures",
-            metavar="FOLDER",
-            file_okay=False,
-            help="Write the packets of each failure into this folder.",
-        ),
-    ] = None,
+    captures: CapturesOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write a page in HTML, too."),
@@ -69,11 +82,7 @@ def conformance(
 
     Exit code 0: no check failed; 1: checks failed, or the broker cannot be reached; 2: usage error.
     """
-    if address is not None and options.bootstrap is not None:
-        raise typer.BadParameter("not allowed together with HOST:PORT", param_hint=live.CLUSTER)
-    client = live.admin_configuration(
-        options if address is None else options._replace(bootstrap=address)
-    )
+    client = cluster_of(address, options)
     chosen = [each for each in ALL if each.feature in (feature or Feature)]
     if captures is not None:
         captures.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,135 @@
+"""Renders the report of a fuzz run as sections or JSON: findings first, then counts by API."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafkawire import ErrorCode
+from kafkawire.conformance.behaviour import api_name
+from kafkawire.display import plural
+from kafkawire.fuzz.cases import Case
+from kafkawire.fuzz.run import ApiCounts, Finding, Report
+from kafkawire.protocol.json_form import Json, to_json
+
+from ..conformance.sections import short
+from ..report import Section
+
+MOST_ERRORS: Final = 3
+"""Error codes of an API that the text shows, the most frequent first; JSON has all."""
+
+
+def sections(report: Report) -> Iterator[Section]:
+    """Render a report as text."""
+    summary = f"{plural(report.sent, 'request')}: {plural(len(report.findings), 'finding')}"
+    lines = [f"{summary}; seed {report.settings.seed}"]
+    if report.left:
+        lines.append(f"not created or deleted: {', '.join(report.left)}")
+    yield Section("Fuzzing", lines=lines)
+    for each in report.findings:
+        title = f"Finding: {api_name(each.case.api)} {each.case.version}: {each.problem.value}"
+        yield Section(title, lines=list(_finding(report, each)))
+    head = (">requests", "API", ">responses", ">closed", ">problems", "errors")
+    rows = [
+        _row(api_name(api), counts)
+        for api, counts in sorted(report.apis.items(), key=lambda item: item[0].value)
+    ]
+    yield Section("APIs", head, rows, optional=("errors",))
+
+
+def replay(report: Report, finding: Finding) -> str:
+    """Return the options that send the request of a finding again."""
+    settings = report.settings
+    options = ["--seed", settings.seed, "--start", finding.case.number, "--count", 1]
+    options += ["--prefix", settings.prefix]
+    for each in sorted(settings.apis or ()):
+        options += ["--api", api_name(each)]
+    if settings.unsafe:
+        options.append("--unsafe")
+    return shlex.join(map(str, options))
+
+
+def _finding(report: Report, finding: Finding) -> Iterator[str]:
+    if finding.verdict.detail:
+        yield finding.verdict.detail
+    yield f"cases: {plural(len(finding.numbers), 'request')}, the first {finding.case.form.value}"
+    yield f"replay: {replay(report, finding)}"
+    if not finding.repeatable:
+        yield "sent once more, it did not show this"
+    if finding.capture is not None:
+        yield f"packets: {finding.capture}"
+    smallest = finding.smallest
+    if smallest.fault is not None:
+        yield f"fault    {smallest.fault}"
+    yield f"request  {short(_body(smallest))}"
+    yield f"bytes    {short(smallest.data().hex())}"
+    if finding.verdict.errors:
+        yield f"errors   {', '.join(map(ErrorCode.name_of, finding.verdict.errors))}"
+
+
+def _row(name: str, counts: ApiCounts) -> tuple[str, ...]:
+    errors = [ErrorCode.name_of(code) for code, _ in counts.errors.most_common()]
+    more = len(errors) - MOST_ERRORS
+    shown = ", ".join(errors[:MOST_ERRORS]) + (f", {more} more" if more > 0 else "")
+    numbers = (counts.responded, counts.closed, counts.problems)
+    return (f"{counts.sent:,}", name, *(f"{each:,}" for each in numbers), shown)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Render a report as JSON."""
+    settings = report.settings
+    return {
+        "seed": settings.seed,
+        "start": settings.start,
+        "requests": report.sent,
+        "left": report.left,
+        "findings": [_finding_json(report, each) for each in report.findings],
+        "apis": [
+            {
+                "api": api_name(api),
+                "requests": counts.sent,
+                "responses": counts.responded,
+                "closed": counts.closed,
+                "problems": counts.problems,
+                "errors": {ErrorCode.name_of(code): n for code, n in counts.errors.items()},
+            }
+            for api, counts in sorted(report.apis.items(), key=lambda item: item[0].value)
+        ],
+    }
+
+
+def _finding_json(report: Report, finding: Finding) -> dict[str, Any]:
+    return {
+        "problem": finding.problem.name.lower(),
+        "description": finding.problem.value,
+        "detail": finding.verdict.detail,
+        "errors": [ErrorCode.name_of(code) for code in finding.verdict.errors],
+        "requests": finding.numbers,
+        "replay": replay(report, finding),
+        "repeatable": finding.repeatable,
+        "tried": finding.tried,
+        "capture": None if finding.capture is None else str(finding.capture),
+        "first": _case_json(finding.case),
+        "smallest": _case_json(finding.smallest),
+    }
+
+
+def _case_json(case: Case) -> dict[str, Any]:
+    return {
+        "form": case.form.value,
+        "api": api_name(case.api),
+        "version": case.version,
+        "fault": None if case.fault is None else str(case.fault),
+        "request": _body(case),
+        "bytes_hex": case.data().hex(),
+    }
+
+
+def _body(case: Case) -> dict[str, Json]:
+    """Return a request in Kafka's JSON form; JSON has no NaN."""
+    body: dict[str, Json] = json.loads(
+        json.dumps(to_json(case.message, case.version)), parse_constant=str
+    )
+    return body
