@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import typer
 
@@ -188,3 +188,17 @@ async def in_thread(function: Callable[[T], None], records: T) -> None:
     except asyncio.CancelledError:
         await call
         raise
+
+
+async def written(
+    output: AbstractContextManager[Output[Any]], run: Callable[[Output[Any]], Awaitable[None]]
+) -> None:
+    """Write to an output; what an interrupted one has is complete."""
+    interrupt: asyncio.CancelledError | None = None
+    with output as opened:
+        try:
+            await run(opened)
+        except asyncio.CancelledError as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt

@@ -17,9 +17,8 @@ from kafkawire.client.consumer import TopicPartition
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from kafkawire_cli.live.outputs import ColumnFormat, column_output
+from kafkawire_cli.live.outputs import ColumnFormat, column_format, column_output, written
 from kafkawire_cli.live.reader import Reader, Until
-from kafkawire_cli.verbs.clusters.consume import _written
 from tests.cli.reports import run, terminal
 
 COUNT = 30
@@ -116,8 +115,6 @@ def test_usage_errors(server: ServerThread, words: tuple[str, ...], reason: str)
 def test_no_binary_output_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal() as (_, theirs), open(theirs, "w", encoding="utf-8") as out:
         monkeypatch.setattr(sys, "stdout", out)
-        from kafkawire_cli.live.outputs import column_format
-
         with pytest.raises(Exception, match="arrow is binary"):
             column_format("arrow")
 
@@ -147,7 +144,7 @@ def test_what_was_written_before_an_interrupt_is_complete(
                 output.write = write_and_interrupt
                 await Reader(consumer, output, Until()).run()
 
-            await _written(column_output(form, None), run_until_read)
+            await written(column_output(form, None), run_until_read)
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(read())

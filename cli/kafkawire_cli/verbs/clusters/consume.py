@@ -3,10 +3,10 @@
 A closed output pipe or an interrupt closes the consumer in order; an interrupt within seconds.
 """
 
+# over 300 lines: one verb, most of it its options
+
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -19,7 +19,14 @@ from ...input.values import NO_VALUES, ValueOptions, record_values
 from ...live.completion import complete_group, complete_topic
 from ...live.interrupts import closed_soon, until_interrupted
 from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
-from ...live.outputs import ColumnFormat, Output, RecordOutput, column_format, column_output
+from ...live.outputs import (
+    ColumnFormat,
+    Output,
+    RecordOutput,
+    column_format,
+    column_output,
+    written,
+)
 from ...live.reader import Reader, Until
 from ...live.share_reader import read_shared
 from ...live.unknown_names import check_partition, described_topics
@@ -243,21 +250,7 @@ async def _read(
             await _seek(consumer, span.begin, chosen)
         ends = None if span.end is None else await find_offsets(consumer, span.end, chosen)
         until = Until(span.most, span.to_end, ends, timeout_s)
-        await _written(output, lambda opened: Reader(consumer, opened, until).run())
-
-
-async def _written(
-    output: AbstractContextManager[Output[Any]], run: Callable[[Output[Any]], Awaitable[None]]
-) -> None:
-    """Write to an output; what an interrupted one has is complete."""
-    interrupt: asyncio.CancelledError | None = None
-    with output as opened:
-        try:
-            await run(opened)
-        except asyncio.CancelledError as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
+        await written(output, lambda opened: Reader(consumer, opened, until).run())
 
 
 def _check_shared(*values: object) -> None:
