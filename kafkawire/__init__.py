@@ -8,6 +8,7 @@ Importing this package is cheap; a name's module is imported when the name is fi
     kafkawire.to_json(message, 12)                  -> Kafka's own JSON form
     kafkawire.verify("FetchRequest", 12, body)      -> whether the bytes are canonical; if not, why
     kafkawire.open_capture("trace*.pcap")           -> tables, SQL, messages of captures
+    kafkawire.open_topic("orders", bootstrap=...)   -> records of a topic as tables, SQL
     kafkawire.Registry("mine.messages")             -> the same for a generated package
 """
 
@@ -28,6 +29,7 @@ from .primitives.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from .messages import REGISTRY
     from .messages.api_key import ApiKey
+    from .net.topic import open_topic
     from .notebook import open_capture
     from .primitives.structure import Deviations, Message, Structure
     from .protocol.embedded import embedded_payloads
@@ -70,6 +72,7 @@ __all__ = [
     "explain",
     "from_json",
     "open_capture",
+    "open_topic",
     "to_json",
     "verify",
 ]
@@ -94,6 +97,7 @@ _HOME: Final = {
     "explain": "reference",
     "from_json": "protocol.json_form",
     "open_capture": "notebook",
+    "open_topic": "net.topic",
     "to_json": "protocol.json_form",
     "verify": "reference",
 }

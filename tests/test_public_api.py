@@ -51,6 +51,7 @@ NAMED: Final = {
     "kafkawire.net.schema_registry": ["RegistryAddress", "RegistryHttp"],
     "kafkawire.net.server": ["Server", "ServerConfig"],
     "kafkawire.net.server_thread": ["ServerThread"],
+    "kafkawire.net.topic": ["Topic"],
     "kafkawire.node.composition": ["InMemory"],
     "kafkawire.node.local_cluster": [
         "Isolated",

@@ -109,7 +109,7 @@ class Table(ArrowRows):
 
         Raises QueryError, MissingPackage.
         """
-        return self._sql(f"FROM {self.name} {query}" if _is_rest(query) else query)
+        return self._sql(on_table(self.name, query))
 
     def __repr__(self) -> str:
         return f"<Table {self.name}: {', '.join(self.schema.names)}>"
@@ -118,10 +118,11 @@ class Table(ArrowRows):
         return table_html(self.schema.names, self._first_rows(), title=self.name)
 
 
-def _is_rest(query: str) -> bool:
-    """Whether a query has no FROM: `SELECT ...` and `FROM ...` are complete."""
+def on_table(name: str, query: str) -> str:
+    """Return a query; one that begins with WHERE, GROUP, ORDER or LIMIT is on a table."""
     first = query.split(maxsplit=1)[:1]
-    return bool(first) and first[0].lower() in ("where", "group", "order", "limit")
+    is_rest = bool(first) and first[0].lower() in ("where", "group", "order", "limit")
+    return f"FROM {name} {query}" if is_rest else query
 
 
 def optional(package: str, extra: str) -> Any:

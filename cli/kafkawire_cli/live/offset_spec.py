@@ -12,7 +12,7 @@ An invalid one is a usage error that lists the forms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -103,22 +103,14 @@ def parse_duration(text: str, option: str) -> int:
 
 
 async def find_offsets(
-    consumer: Consumer, wanted: OffsetSpec, partitions: Iterable[TopicPartition]
+    consumer: Consumer, wanted: OffsetSpec, partitions: Collection[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """Find it in each partition, between its first offset and its end."""
-    chosen = list(partitions)
-    ends = await consumer.end_offsets(*chosen)
-    if wanted.kind is OffsetKind.LATEST:
-        return ends
-    firsts = await consumer.beginning_offsets(*chosen)
-    match wanted.kind:
-        case OffsetKind.TIME:
-            found = await consumer.offsets_for_times(dict.fromkeys(chosen, wanted.number))
-            offsets = {each: ends[each] if at is None else at.offset for each, at in found.items()}
-        case OffsetKind.OFFSET:
-            offsets = dict.fromkeys(chosen, wanted.number)
-        case OffsetKind.LAST:
-            offsets = {each: ends[each] - wanted.number for each in chosen}
-        case _:
-            offsets = firsts
-    return {each: min(max(offsets[each], firsts[each]), ends[each]) for each in chosen}
+    from kafkawire.net.topic_bounds import Bound, find_offsets
+
+    bound = Bound(
+        wanted.number,
+        before_end=wanted.kind in (OffsetKind.LAST, OffsetKind.LATEST),
+        is_time=wanted.kind is OffsetKind.TIME,
+    )
+    return await find_offsets(consumer, bound, partitions)
