@@ -15,7 +15,8 @@ from .keys import (
     config_error,
     source_of,
 )
-from .texts import broker_config_hint, config_texts, topic_config_hint
+from .listener_keys import ListenerKey, listener_key, prefixed
+from .texts import broker_config_hint, config_texts, list_items, topic_config_hint
 
 __all__ = [
     "BROKER_CONFIGS",
@@ -24,6 +25,7 @@ __all__ = [
     "ConfigType",
     "GROUP_CONFIGS",
     "LEAST",
+    "ListenerKey",
     "SHARE_CONFIGS_SINCE",
     "ResourceType",
     "TOPIC_CONFIGS",
@@ -32,6 +34,9 @@ __all__ = [
     "broker_configs",
     "config_error",
     "config_texts",
+    "list_items",
+    "listener_key",
+    "prefixed",
     "source_of",
     "topic_config_hint",
 ]

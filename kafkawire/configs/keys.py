@@ -195,6 +195,7 @@ LEAST: Final[Mapping[str, int]] = {
 MIGRATION_POLICY: Final = "group.consumer.migration.policy"
 ALLOWED: Final = {
     MIGRATION_POLICY: ("bidirectional", "upgrade", "downgrade", "disabled"),
+    "ssl.client.auth": ("none", "requested", "required"),
     **{key.synonym: key.allowed for key in TOPIC_CONFIGS.values() if key.synonym is not None},
 }
 CASE_INSENSITIVE: Final = frozenset({MIGRATION_POLICY})

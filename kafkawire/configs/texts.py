@@ -30,6 +30,11 @@ def _text(name: str, value: object) -> str:
     raise ValueError(f"{name}={value!r}: expected {expected}")
 
 
+def list_items(text: str) -> tuple[str, ...]:
+    """Return the values of a list that commas separate."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def topic_config_hint(name: str) -> str:
     """Return the topic's key that is meant by an unknown one, as `; did you mean X?`."""
     topics_own = [key for key, config in TOPIC_CONFIGS.items() if config.synonym == name]

@@ -27,15 +27,13 @@ from ..node.local_cluster import (
 )
 from ..node.local_node import LocalNode
 from ..node.operator_requests import OperatorRequest, OperatorResponse
-from ..node.properties import CONTROLLER, broker_listeners
 from ..primitives import Message
 from ..protocol.json_form import uuid_text
-from ..raft import Endpoint as ListenerAddress
-from .brokers.cluster_shell import ClusterShell, epoch_ms
+from .brokers.cluster_shell import ClusterShell, advertised, bound_addresses, epoch_ms
 from .brokers.shell import Observers, random_uuid
 from .nodes.topics import ClusterTopics, until
 from .partitions import NewTopic
-from .server_config import DEFAULT, ServerConfig, client_listener
+from .server_config import DEFAULT, ServerConfig
 
 if TYPE_CHECKING:
     from .brokers.broker_connections import BrokerConnections
@@ -74,8 +72,12 @@ class Server(ClusterShell):
         combined: bool = False,
         on_effect: Callable[[NodeEffect], None] | None = None,
     ) -> None:
-        between = broker_listeners(client_listener(config), config.release)
-        super().__init__(config, observers, (*between, CONTROLLER) if combined else ())
+        plan = config.listeners()
+        if plan.has_controller and config.brokers > 1 and not combined:
+            reason = "the controller of several brokers in memory has no port"
+            raise ValueError(f"listeners: {plan.controller}: {reason}")
+        names = (*plan.names, plan.controller) if combined else ()
+        super().__init__(config, plan, observers, names)
         self._combined = combined
         self._on_effect = on_effect
         self._disks = disks or {}
@@ -100,8 +102,9 @@ class Server(ClusterShell):
         brokers = [each.node_id for each in self.endpoints]
         # passes in the machine alone: nobody is connected, and its clock begins so much earlier
         start = ELECTION * self._combined + SESSIONS * bool(self._disks)
+        of_brokers = {node_id: self._of(node_id) for node_id in brokers}
         composition = InMemory(
-            self.endpoints,
+            [each.advertised for each in self.listeners if each.name == self.client_listener],
             epoch_ms() - int(start * 1000),
             config.settings,
             cluster_id=uuid_text(random_uuid(rng)),
@@ -112,12 +115,11 @@ class Server(ClusterShell):
             zookeeper=config.zookeeper,
             disks=self._disks,
             combined=self._combined,
-            listeners={
-                node_id: [
-                    ListenerAddress(each.name, each.endpoint.host, each.endpoint.port)
-                    for each in self._of(node_id)
-                ]
-                for node_id in brokers
+            listeners={node_id: advertised(each) for node_id, each in of_brokers.items()},
+            names=self.plan.names,
+            own={
+                node_id: self.plan.properties(bound_addresses(each), advertised(each))
+                for node_id, each in of_brokers.items()
             },
         )
         self.machine = self._machine(composition.nodes(), rng)

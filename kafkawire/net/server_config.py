@@ -10,18 +10,18 @@ from ..broker.apis import between_brokers
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, versions_of
-from ..broker.security.protocols import SecurityProtocol
+from ..broker.security.listeners import ADVERTISED, LISTENERS, listener_settings
 from ..broker.security.server import MECHANISMS
 from ..broker.security.settings import check_security
 from ..configs import config_texts
 from ..configs.topic_names import topic_name_error
 from ..display import did_you_mean, plural
+from .listeners import SASL, ListenerPlan, Site, check_authentication, listener_plan
 
 if TYPE_CHECKING:
     import ssl
 
 HOST: Final = "127.0.0.1"
-SASL: Final = "sasl.enabled.mechanisms"
 QUICK: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.heartbeat.interval.ms": "500",
@@ -39,8 +39,9 @@ class ServerConfig:
     topics: name -> partitions. ports: one per broker, 0 for any; () for any port each. racks: one
     per broker, or (). settings: Kafka's broker keys; values as text, or the Python values that they
     stand for. passwords: user -> password; clients need SASL then, with any of `MECHANISMS` unless
-    `sasl.enabled.mechanisms` is set. tls: for all listeners of clients. seed: of random numbers and
-    ids, None for a random one. bounds: limits for which Kafka has no key.
+    `sasl.enabled.mechanisms` is set. tls: for listeners without a certificate in `settings`;
+    clients need TLS then, unless `listeners` is set. seed: of random numbers and ids, None for a
+    random one. bounds: limits for which Kafka has no key.
     zookeeper: in memory, whether brokers of a release before 2.8 elect a controller and connect to
     each other; not with TLS or SASL. directories: of nodes, how many log directories each has.
 
@@ -78,12 +79,15 @@ class ServerConfig:
                 raise ValueError(f"topics: {reason}")
         object.__setattr__(self, "settings", self._effective_settings())
         versions_of(self.release)
+        self._check_listeners()
         if not self.zookeeper:
             return
 
         between_brokers(self.release)
         if self.tls is not None or SASL in self.settings:
             raise ValueError("zookeeper: brokers connect to each other without TLS and SASL only")
+        if self.listeners().is_configured:
+            raise ValueError(f"zookeeper: not with {LISTENERS} and {ADVERTISED} of settings")
 
     def _effective_settings(self) -> dict[str, str]:
         """Return the settings as text, with what the passwords imply."""
@@ -93,20 +97,30 @@ class ServerConfig:
             check_security(settings)
         except ValueError as error:
             raise ValueError(f"settings: {error}") from None
-        if self.passwords:
+        keys = listener_settings(settings)
+        has_sasl = any(keys.protocol(each.name).has_sasl for each in keys.listeners)
+        if self.passwords or has_sasl:
             settings.setdefault(SASL, ",".join(MECHANISMS))
         return settings
+
+    def _check_listeners(self) -> None:
+        if LISTENERS in self.settings and self.ports:
+            raise ValueError(f"ports: {LISTENERS} of settings has the ports")
+        try:
+            plan = self.listeners()
+        except ValueError as error:
+            raise ValueError(f"settings: {error}") from None
+        check_authentication(plan, passwords=self.passwords, tls=self.tls)
+
+    def listeners(self) -> ListenerPlan:
+        """Plan the listeners of the brokers."""
+        site = Site(self.brokers, self.host, self.ports, self.release, self.tls)
+        return listener_plan(Settings(self.settings), site)
 
     def refuse(self, name: str, reason: str) -> None:
         """Raise ValueError if a field has another value than its default."""
         if getattr(self, name) != getattr(DEFAULT, name):
             raise ValueError(f"{name}={getattr(self, name)!r}: {reason}")
-
-
-def client_listener(config: ServerConfig) -> str:
-    """Return the name of the listener of clients: its security protocol."""
-    sasl = bool(config.settings.get(SASL))
-    return SecurityProtocol.with_(sasl=sasl, tls=config.tls is not None).name
 
 
 def _is_count(value: object) -> bool:

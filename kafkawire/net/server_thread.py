@@ -68,6 +68,14 @@ class ServerThread(ClusterFixture):
     def bootstrap(self) -> str:
         return self.server.bootstrap
 
+    def bootstrap_servers(self, listener: str) -> str:
+        """Return the bootstrap servers of a listener.
+
+        Raises ValueError for a listener that has no ports.
+        """
+        self.ports(listener)
+        return self.server.bootstrap_servers(listener)
+
     def ports(self, listener: str | None = None) -> dict[int, int]:
         """Return the ports of all brokers by id. listener: its name; None for that of clients.
 

@@ -17,6 +17,7 @@ from ..broker import Bounds
 from ..broker import Endpoint as BrokerEndpoint
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
+from ..broker.security.listeners import listener_settings
 from ..metadata.versions import EPOCH_BUMP_UNTIL
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk, SharedBytes
@@ -26,7 +27,6 @@ from .local_cluster import CONTROLLER_ID
 from .local_node import LocalNode
 from .properties import (
     BROKER,
-    CONTROLLER,
     Identity,
     broker_listeners,
     node_config,
@@ -56,6 +56,8 @@ class InMemory:
     whether each broker is a controller, and votes.
     cluster_id: of a new cluster; disks of an earlier one have its id.
     listeners: those of each broker besides that of clients, where they have addresses outside.
+    names: of the listeners of brokers, the one between them first; () for those that follow from
+    `listener` and `release`. own: properties of each broker alone.
     """
 
     brokers: Sequence[BrokerEndpoint]
@@ -70,19 +72,21 @@ class InMemory:
     disks: Disks = field(default_factory=dict)
     combined: bool = False
     listeners: Mapping[int, Sequence[Endpoint]] = field(default_factory=dict)
+    names: Sequence[str] = ()
+    own: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     def nodes(self) -> list[LocalNode]:
         """Make the nodes, the controller first. Raises ValueError for an invalid property."""
         combined = self.combined or (len(self.brokers) == 1 and not self.zookeeper)
         addresses = {each.node_id: self._addresses(each, combined) for each in self.brokers}
         if not combined:
-            at = Endpoint(CONTROLLER, "controller", CONTROLLER_PORT)
-            addresses = {CONTROLLER_ID: {CONTROLLER: at}} | addresses
+            at = Endpoint(self._controller, "controller", CONTROLLER_PORT)
+            addresses = {CONTROLLER_ID: {self._controller: at}} | addresses
         voters = VoterSet(
             tuple(
-                Voter(ReplicaKey(node_id), (each[CONTROLLER],))
+                Voter(ReplicaKey(node_id), (each[self._controller],))
                 for node_id, each in addresses.items()
-                if CONTROLLER in each
+                if self._controller in each
             )
         )
         racks = {each.node_id: each.rack for each in self.brokers}
@@ -93,6 +97,10 @@ class InMemory:
         ]
 
     @property
+    def _controller(self) -> str:
+        return listener_settings(self.properties).controller
+
+    @property
     def _cluster_id(self) -> str:
         disks = (disk for of_node in self.disks.values() for disk in of_node.values())
         stored = (each.cluster_id for each in map(read_meta_properties, disks) if each is not None)
@@ -100,7 +108,8 @@ class InMemory:
 
     def _addresses(self, broker: BrokerEndpoint, combined: bool) -> dict[str, Endpoint]:
         """Return the listeners of a broker by name; those without an address get one in memory."""
-        names = broker_listeners(self.listener, self.release) + (CONTROLLER,) * combined
+        names = tuple(self.names or broker_listeners(self.listener, self.release))
+        names += (self._controller,) * combined
         addresses = {
             name: Endpoint(name, f"{name.lower()}-{broker.node_id}", broker.port) for name in names
         }
@@ -116,10 +125,11 @@ class InMemory:
         rack: str | None,
         shared: SharedBytes | None,
     ) -> LocalNode:
-        properties = {**self.properties, **({"broker.rack": rack} if rack else {})}
+        own = self.own.get(node_id, {})
+        properties = {**self.properties, **own, **({"broker.rack": rack} if rack else {})}
         roles = {
             ProcessRole.BROKER: node_id != CONTROLLER_ID,
-            ProcessRole.CONTROLLER: any(each.name == CONTROLLER for each in listeners),
+            ProcessRole.CONTROLLER: any(each.name == self._controller for each in listeners),
         }
         config = node_config(
             Identity(node_id, self._cluster_id),

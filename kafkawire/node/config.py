@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.releases import LATEST
+from ..broker.security.protocols import SecurityProtocol
 from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 
@@ -30,7 +31,9 @@ DEFAULT_REPLICATION: Final = ReplicationConfig()
 class NodeConfig:
     """The settings of a node.
 
-    listeners: where it listens; the first that is not `controller_listener` is that of brokers.
+    listeners: where others reach it; the first that is not `controller_listener` is that of
+    brokers. protocols: of listeners; others have the one that their name says.
+    advertised: the listeners of brokers that are registered; None for all.
     voters: `controller.quorum.voters`; unused where the metadata log names the voters.
     bootstrap: `controller.quorum.bootstrap.servers`.
     release: what clients are offered; brokers have the newest versions for each other only on a
@@ -66,6 +69,8 @@ class NodeConfig:
     retry_backoff: float = 0.1
     rebalance_interval: float | None = 300.0
     metadata_version: int | None = None
+    protocols: Mapping[str, SecurityProtocol] = field(default_factory=dict)
+    advertised: frozenset[str] | None = None
     zookeeper: bool = False
     bounds: Bounds = DEFAULT_BOUNDS
 
@@ -83,6 +88,17 @@ class NodeConfig:
         return tuple(each for each in self.listeners if each.name != self.controller_listener)
 
     @property
+    def registered_listeners(self) -> tuple[Endpoint, ...]:
+        """The listeners of brokers that the cluster knows of."""
+        names = self.advertised
+        return tuple(each for each in self.broker_listeners if names is None or each.name in names)
+
+    def protocol(self, listener: str) -> SecurityProtocol:
+        """Return the security protocol of a listener."""
+        protocol = self.protocols.get(listener)
+        return SecurityProtocol.of_listener(listener) if protocol is None else protocol
+
+    @property
     def inter_broker_listener(self) -> str:
         """The name of the listener on which brokers reach each other; "" for a controller."""
         return self.broker_listeners[0].name if self.broker_listeners else ""
@@ -91,6 +107,11 @@ class NodeConfig:
     def controller_listeners(self) -> tuple[Endpoint, ...]:
         """The listener of controllers."""
         return tuple(each for each in self.listeners if each.name == self.controller_listener)
+
+    @property
+    def node_listeners(self) -> tuple[Endpoint, ...]:
+        """The listeners on which other nodes connect."""
+        return self.broker_listeners[:1] + self.controller_listeners
 
     def wall_ms(self, now: float) -> int:
         """Return the wall-clock time in milliseconds."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Final
 
-from ..broker.security.protocols import SecurityProtocol
 from ..configs.features import NEWEST
 from ..messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from ..messages.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -192,9 +191,9 @@ class BrokerLifecycleManager:
                     name=each.name,
                     host=each.host,
                     port=each.port,
-                    security_protocol=SecurityProtocol.of_listener(each.name),
+                    security_protocol=config.protocol(each.name),
                 )
-                for each in config.broker_listeners
+                for each in config.registered_listeners
             ],
             features=[
                 Feature(

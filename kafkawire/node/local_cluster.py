@@ -109,7 +109,7 @@ class LocalCluster:
         listeners = {
             (listener.host, listener.port): (node_id, listener.name)
             for node_id, node in self.nodes.items()
-            for listener in node.config.listeners
+            for listener in node.config.node_listeners
         }
         numbers = count(-1, -1)  # negative: no number that the caller chooses
         self._links = Links(listeners, numbers, self._running, self._queue, observes_links)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, before
+from ..broker.security.listeners import listener_settings
 from ..broker.security.settings import check_security
 from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
@@ -15,8 +16,6 @@ from .config import NodeConfig, ProcessRole
 
 BROKER: Final = "PLAINTEXT"
 """The name of the listener of clients without SASL and TLS, and of brokers."""
-CONTROLLER: Final = "CONTROLLER"
-"""The name of the listener of controllers."""
 REPLICATION: Final = "REPLICATION"
 """The listener between brokers of an older release: it has the newest versions."""
 LOG_INTERVALS: Final = {
@@ -70,15 +69,17 @@ def node_config(
     """
     settings = Settings(properties)
     check_security(properties)
+    of_listeners = listener_settings(properties)
+    controller, advertised = of_listeners.controller, of_listeners.advertised
     if roles is None:
-        is_controller = any(each.name == CONTROLLER for each in listeners)
+        is_controller = any(each.name == controller for each in listeners)
         roles = frozenset(ProcessRole) if is_controller else frozenset({ProcessRole.BROKER})
     return NodeConfig(
         identity.node_id,
         identity.cluster_id,
         roles,
         tuple(listeners),
-        CONTROLLER,
+        controller,
         voters,
         rack=settings.text("broker.rack") or None,
         static=properties,
@@ -94,6 +95,9 @@ def node_config(
         ),
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
+        protocols=of_listeners.protocols,
+        # that between brokers, the first, may be one that no key names
+        advertised=None if advertised is None else frozenset((*advertised, listeners[0].name)),
         bounds=bounds,
         release=release,
     )

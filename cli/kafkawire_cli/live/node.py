@@ -10,7 +10,7 @@ import asyncio
 import random
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -43,7 +43,7 @@ def run_node(
 
     try:
         prepared = prepare(options, partial(random_uuid, random.SystemRandom()))
-    except (OSError, CorruptFile) as error:
+    except (OSError, CorruptFile, ValueError) as error:
         fail(error)
     with prepared.resources:
         asyncio.run(_run(prepared, faults, recording, quiet))
@@ -56,6 +56,16 @@ def observers(recording: Recording | None, quiet: bool) -> Observers:
     if quiet:
         return Observers(recording=recording)
     return Observers(print_report, print_close, recording)
+
+
+def listening(servers: Mapping[str, str]) -> str:
+    """Return where clients connect, with the names of the listeners if there are several.
+
+    servers: listener -> its bootstrap servers.
+    """
+    if len(servers) == 1:
+        return next(iter(servers.values()))
+    return " ".join(f"{name}://{each}" for name, each in servers.items())
 
 
 def fail(error: Exception) -> NoReturn:
@@ -83,7 +93,7 @@ async def _run(
             observers=observers(recording, quiet),
             on_effect=None if quiet else _print_effect,
             front=front_options(prepared.options.config),
-            tls=prepared.options.config.tls,
+            tls=prepared.tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
         fail(error)
@@ -94,8 +104,8 @@ async def _run(
     await server.start()
     try:
         if await server.serving():
-            host, port = prepared.sockets[prepared.options.client_listener].getsockname()[:2]
-            print(f"listening on {host}:{port} as node {prepared.config.node_id}", flush=True)
+            addresses = listening(prepared.clients)
+            print(f"listening on {addresses} as node {prepared.config.node_id}", flush=True)
         stopped = await server.stopped
     finally:
         await server.close()

@@ -5,10 +5,10 @@ Every value has its source; synonyms are the sources in the order of precedence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ...configs import ConfigKey, ConfigSource, ConfigType, Update
+from ...configs import ConfigKey, ConfigSource, ConfigType, Update, listener_key
 from .settings import Settings
 
 Synonym = tuple[str, str | None, ConfigSource]
@@ -56,11 +56,26 @@ def _own_value(
 
 
 def broker_described(settings: Settings, own: Mapping[str, str]) -> list[Described]:
-    """Describe all keys of a broker of the release. own: static values of that broker alone."""
-    return [
+    """Describe all keys of a broker of the release, and those of its listeners.
+
+    own: static values of that broker alone.
+    """
+    of_release = [
         _shown(name, key, _broker_synonyms(settings, name, own))
-        for name, key in sorted(settings.keys.items())
+        for name, key in settings.keys.items()
     ]
+    return sorted((*of_release, *_of_listeners(settings, own)), key=lambda each: each.name)
+
+
+def _of_listeners(settings: Settings, own: Mapping[str, str]) -> Iterator[Described]:
+    """Describe the keys that listeners have values of their own for; read-only, as in Kafka."""
+    for name, value in settings.given.items():
+        parsed = listener_key(name)
+        if parsed is not None:
+            static = (name, value, ConfigSource.STATIC_BROKER_CONFIG)
+            synonyms = [static, *_broker_synonyms(settings, parsed.name, own)]
+            key = parsed.key._replace(update=Update.READ_ONLY)
+            yield _shown(name, key, synonyms)
 
 
 def default_described(settings: Settings) -> list[Described]:

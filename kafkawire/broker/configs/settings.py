@@ -14,6 +14,9 @@ from ...configs import (
     ConfigSource,
     broker_config_hint,
     config_error,
+    list_items,
+    listener_key,
+    prefixed,
 )
 
 
@@ -27,9 +30,11 @@ class Settings:
         self, given: Mapping[str, str] = {}, keys: Mapping[str, ConfigKey] = BROKER_CONFIGS
     ) -> None:
         for name, value in given.items():
-            reason = config_error(BROKER_CONFIGS.get(name), name, value)
+            of_listener = listener_key(name)
+            key = BROKER_CONFIGS.get(name) if of_listener is None else of_listener.key
+            reason = config_error(key, name, value)
             if reason is not None:
-                hint = "" if name in BROKER_CONFIGS else broker_config_hint(name)
+                hint = broker_config_hint(name) if key is None else ""
                 raise ValueError(f"{reason}{hint}")
         self.keys = keys
         self.given: dict[str, str] = dict(given)
@@ -93,7 +98,19 @@ class Settings:
 
     def items(self, name: str) -> tuple[str, ...]:
         """The values of a list."""
-        return tuple(part.strip() for part in self.text(name).split(",") if part.strip())
+        return list_items(self.text(name))
+
+    def of_listener(self, listener: str, name: str) -> str:
+        """The value of a key for a listener: its own, else that of all; "" if unset."""
+        return self.own_of_listener(listener, name) or self.text(name)
+
+    def own_of_listener(self, listener: str, name: str) -> str | None:
+        """The value of a key that a listener alone has; None for none."""
+        return self.given.get(prefixed(listener, name))
+
+    def items_of_listener(self, listener: str, name: str) -> tuple[str, ...]:
+        """The values of a list for a listener."""
+        return list_items(self.of_listener(listener, name))
 
     def topic(self, configs: Mapping[str, str], name: str) -> str:
         """A topic's value: its own, else the broker's, else the default."""

@@ -24,12 +24,11 @@ def principal_of(request: Request) -> Principal:
     return Principal(USER_TYPE, request.user)
 
 
-def is_allowed(request: Request, listener: str, auth: Authentication | None) -> bool:
+def is_allowed(request: Request, protocol: SecurityProtocol, auth: Authentication | None) -> bool:
     """Return whether a client may create, renew, expire and describe tokens.
 
-    listener: its name. auth: the authentication of the connection.
+    protocol: of its listener. auth: the authentication of the connection.
     """
     if auth is not None and auth.has_token:
         return False
-    protocol = SecurityProtocol.of_listener(listener)
     return protocol.has_sasl or (protocol.has_tls and request.user != ANONYMOUS)

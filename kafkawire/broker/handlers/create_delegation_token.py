@@ -35,7 +35,7 @@ def handle(
 ) -> HandlerResult:
     """Let the controller create a token for the principal of the connection."""
     error = E.NONE
-    if not is_allowed(request, connection.listener, connection.authentication):
+    if not is_allowed(request, connection.protocol, connection.authentication):
         error = E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     elif any(each.principal_type != USER_TYPE for each in body.renewers):
         error = E.INVALID_PRINCIPAL_TYPE

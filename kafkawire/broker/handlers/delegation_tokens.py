@@ -16,7 +16,7 @@ def change_token(
 ) -> HandlerResult:
     """Forward a request that renews or expires a token."""
     principal = principal_of(request)
-    if not is_allowed(request, connection.listener, connection.authentication):
+    if not is_allowed(request, connection.protocol, connection.authentication):
         error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         return refusal_of(body, error, principal, NO_TIME)
     return broker.controller.forward_for(principal, request, now)

@@ -42,7 +42,7 @@ def handle(
 ) -> DescribeDelegationTokenResponse:
     """Describe the tokens of owners and renewers; all tokens if the request names none."""
     key = secret_key(broker.settings.given)
-    if not is_allowed(request, connection.listener, connection.authentication):
+    if not is_allowed(request, connection.protocol, connection.authentication):
         return error_response(body, E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     if key is None:
         return error_response(body, E.DELEGATION_TOKEN_AUTH_DISABLED)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from ...errors import InvalidLength, LimitExceeded
 from ..bounds import BACKLOG
 from ..request import ANONYMOUS
+from ..security.protocols import SecurityProtocol
 
 if TYPE_CHECKING:
     from ..security.server import Authentication
@@ -31,8 +32,8 @@ class Connection:
     in the scheduler. working: whether its request is processed in several time slices. paused:
     whether reading from its client is paused. silent: a fault dropped a response, so nothing more
     is sent. muted: whether its client exceeded a quota and has to wait. listener: the name of the
-    listener that accepted it, "" in memory. user: the principal of its certificate; that of SASL is
-    in `authentication`.
+    listener that accepted it, "" in memory; protocol: of that listener. user: the principal of its
+    certificate; that of SASL is in `authentication`.
     """
 
     id: int
@@ -51,6 +52,7 @@ class Connection:
     paused: bool = False
     muted: bool = False
     listener: str = ""
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     user: str = ANONYMOUS
 
     @property

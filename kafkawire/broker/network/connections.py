@@ -26,6 +26,7 @@ class Connections(Mapping[int, Connection]):
         self.most_buffered = configured if configured > 0 else bounds.buffered_bytes
         self._by_id: dict[int, Connection] = {}
         self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
         self._open = 0
         self.buffered = 0
 
@@ -47,6 +48,11 @@ class Connections(Mapping[int, Connection]):
         self._by_id[connection.id] = connection
         self._open += 1
         self._per_host[connection.host] += 1
+        listener = connection.listener
+        self._per_listener[listener] += 1
+        own = self._settings.own_of_listener(listener, "max.connections")
+        if own is not None and self._per_listener[listener] > int(own):
+            return f"too many connections to {listener}: max.connections is {own}"
         most = self._settings.number("max.connections")
         if self._open > most:
             return f"too many connections: max.connections is {most}"
@@ -61,6 +67,7 @@ class Connections(Mapping[int, Connection]):
             return
         connection.closing = True
         self._open -= 1
+        self._per_listener[connection.listener] -= 1
         self._per_host[connection.host] -= 1
         if not self._per_host[connection.host]:
             del self._per_host[connection.host]

@@ -23,6 +23,7 @@ from ..events import (
     Unreadable,
 )
 from ..releases import NONCES_COMPARED_FROM, before
+from ..security.protocols import SecurityProtocol
 from ..security.tls_principal import (
     MAPPING_RULES,
     MappingRule,
@@ -61,29 +62,28 @@ class SocketServer:
         self._credentials = credentials
         self._tokens = tokens
         self._users: Users | None = None
-        self._mapping_rules: tuple[MappingRule, ...] | None = None
+        self._mapping_rules: dict[str, tuple[MappingRule, ...]] = {}
+        """Listener -> its rules, once they are used."""
 
-    def connected(
-        self, event: Connected, refused: str | None, now: float, *, sasl: bool = True
-    ) -> None:
-        """Add a connection; close it if there are too many, or for the reason `refused`.
-
-        sasl: whether its listener authenticates clients, if mechanisms are enabled.
-        """
+    def connected(self, event: Connected, protocol: SecurityProtocol, now: float) -> None:
+        """Add a connection; close it if there are too many. protocol: of its listener."""
         connection = Connection(
-            event.connection, event.node_id, event.host, now, listener=event.listener
+            event.connection,
+            event.node_id,
+            event.host,
+            now,
+            listener=event.listener,
+            protocol=protocol,
         )
-        mechanisms = self._context.settings.items("sasl.enabled.mechanisms")
-        if sasl and mechanisms:
-            connection.authentication = self._authentication(mechanisms)
+        if protocol.has_sasl:
+            connection.authentication = self._authentication(event.listener)
         reason = self.connections.add(connection)
-        reason = refused or reason
         if reason is not None:
             self.channel.close(connection, reason)
             return
         self._set_idle_deadline(connection)
 
-    def _authentication(self, mechanisms: tuple[str, ...]) -> Authentication:
+    def _authentication(self, listener: str) -> Authentication:
         from ..security.server import (  # imported only with SASL
             Authentication,
             Users,
@@ -96,7 +96,7 @@ class SocketServer:
             tokens = self._tokens or no_credential
             self._users = Users(self._passwords, context.new_uuid, credentials, tokens)
         return Authentication(
-            mechanisms,
+            context.settings.items_of_listener(listener, "sasl.enabled.mechanisms"),
             self._users,
             lambda: context.new_uuid().hex(),
             lenient_nonce=before(context.release, NONCES_COMPARED_FROM),
@@ -120,13 +120,17 @@ class SocketServer:
         connection = self.connections.find(event.connection)
         if connection is None or connection.closing:
             return
-        if self._mapping_rules is None:
-            self._mapping_rules = mapping_rules(self._context.settings.text(MAPPING_RULES))
-        name = principal_name(self._mapping_rules, event.name)
+        name = principal_name(self._rules_of(connection.listener), event.name)
         if name is None:
             self.channel.close(connection, f"no rule of {MAPPING_RULES} applies to {event.name!r}")
         else:
             connection.user = name
+
+    def _rules_of(self, listener: str) -> tuple[MappingRule, ...]:
+        if listener not in self._mapping_rules:
+            text = self._context.settings.of_listener(listener, MAPPING_RULES)
+            self._mapping_rules[listener] = mapping_rules(text)
+        return self._mapping_rules[listener]
 
     def unreadable(self, event: Unreadable) -> None:
         """Close a connection that does not speak TLS."""

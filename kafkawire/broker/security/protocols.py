@@ -1,7 +1,7 @@
 """The security protocols of listeners, by Kafka's names and numbers.
 
 As in Kafka's default `listener.security.protocol.map`, a listener that has the name of a
-protocol has that protocol; one with another name has none.
+protocol has that protocol.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SecurityProtocol(IntEnum):
 
     @classmethod
     def of_listener(cls, name: str) -> SecurityProtocol:
-        """Return the protocol of a listener."""
+        """Return the protocol of a listener that no map names; PLAINTEXT for another name."""
         return cls.__members__.get(name, cls.PLAINTEXT)
 
     @property

@@ -9,13 +9,15 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ...broker import Endpoint
-from ...broker.security.protocols import SecurityProtocol
-from ..server_config import ServerConfig, client_listener
+from ...raft import Endpoint as ListenerAddress
+from ..server_config import ServerConfig
 from .shell import Observers, Shell, bound
 from .transport import Listener
 
 if TYPE_CHECKING:
     import socket
+
+    from ..listeners import ListenerPlan
 
 
 def epoch_ms() -> int:
@@ -23,20 +25,36 @@ def epoch_ms() -> int:
     return int(time.time() * 1000)
 
 
+def bound_addresses(listeners: Iterable[Listener]) -> list[ListenerAddress]:
+    """Return where listeners accept clients, by name."""
+    return [ListenerAddress(each.name, *each.endpoint[1:3]) for each in listeners]
+
+
+def advertised(listeners: Iterable[Listener]) -> list[ListenerAddress]:
+    """Return the addresses of listeners that clients are shown, by name."""
+    return [ListenerAddress(each.name, *each.advertised[1:3]) for each in listeners]
+
+
 class ClusterShell(Shell):
     """The listeners of a cluster of brokers; brokers have the ids from 1.
 
-    names: of the listeners of each broker besides that of clients.
+    plan: of their listeners. names: of those of each broker besides the planned ones.
     """
 
     def __init__(
-        self, config: ServerConfig, observers: Observers | None, names: Iterable[str] = ()
+        self,
+        config: ServerConfig,
+        plan: ListenerPlan,
+        observers: Observers | None,
+        names: Iterable[str] = (),
     ) -> None:
         super().__init__(observers or Observers())
         self.config = config
-        self.client_listener = client_listener(config)
+        self.plan = plan
+        self.client_listener = plan.clients[0]
         self.listeners: list[Listener] = []
-        self._names = dict.fromkeys((self.client_listener, *names))
+        planned = [each.name for each in plan.listeners]
+        self._names = dict.fromkeys((*planned, *names))
 
     async def start(self) -> None:
         """Listen on all ports, and create the configured topics."""
@@ -48,15 +66,13 @@ class ClusterShell(Shell):
 
     def _wanted(self) -> Iterator[Listener]:
         """Yield the listeners of all brokers, with port 0 for any."""
-        host, ports, racks = self.config.host, self.config.ports, self.config.racks
+        racks = self.config.racks
+        planned = [self.plan.listener(name, self.config.host) for name in self._names]
         for index in range(self.config.brokers):
             rack = racks[index] if index < len(racks) else None
-            port = ports[index] if index < len(ports) else 0
-            for name in self._names:
-                has_tls = SecurityProtocol.of_listener(name).has_tls
-                endpoint = Endpoint(index + 1, host, port, rack)
-                yield Listener(endpoint, name, self.config.tls if has_tls else None)
-                port = 0
+            for each in planned:
+                endpoint = Endpoint(index + 1, each.host, each.port(index), rack)
+                yield Listener(endpoint, each.name, each.tls)
 
     @contextmanager
     def _bound(self, listeners: Iterable[Listener]) -> Iterator[dict[Listener, socket.socket]]:
@@ -66,9 +82,14 @@ class ClusterShell(Shell):
             for each in listeners:
                 sock = opened.enter_context(bound(each.endpoint.host, each.endpoint.port))
                 endpoint = each.endpoint._replace(port=sock.getsockname()[1])
-                sockets[each._replace(endpoint=endpoint)] = sock
+                shown = self._shown(each.name, endpoint)
+                sockets[each._replace(endpoint=endpoint, shown=shown)] = sock
             yield sockets
             opened.pop_all()  # they are the listeners'
+
+    def _shown(self, name: str, bound: Endpoint) -> tuple[str, int]:
+        planned = self.plan.listener(name, bound.host)
+        return planned.shown(bound.node_id - 1, bound.host, bound.port)[1:]
 
     async def _listen(self, sockets: Mapping[Listener, socket.socket]) -> None:
         for listener, sock in sockets.items():
@@ -99,10 +120,15 @@ class ClusterShell(Shell):
 
     @property
     def endpoints(self) -> list[Endpoint]:
-        """Where clients reach the brokers."""
+        """Where the brokers listen for clients, on the first listener."""
         return [each.endpoint for each in self.listeners if each.name == self.client_listener]
 
     @property
     def bootstrap(self) -> str:
-        """The bootstrap servers: `host:port,...`."""
-        return ",".join(f"{each.host}:{each.port}" for each in self.endpoints)
+        """The bootstrap servers of the first listener: `host:port,...`."""
+        return self.bootstrap_servers(self.client_listener)
+
+    def bootstrap_servers(self, listener: str) -> str:
+        """Return the bootstrap servers of a listener, "" for a name that none has."""
+        listening = [each.endpoint for each in self.listeners if each.name == listener]
+        return ",".join(f"{each.host}:{each.port}" for each in listening)

@@ -25,11 +25,23 @@ ClientEvent = Connected | Received | Drained | Disconnected | Unreadable | Authe
 
 
 class Listener(NamedTuple):
-    """Where a broker listens. name: where it has several. tls: None without it."""
+    """Where a broker listens. name: where it has several. tls: None without it.
+
+    shown: host and port that clients are shown, None for those of the endpoint.
+    """
 
     endpoint: Endpoint
     name: str = ""
     tls: ssl.SSLContext | None = None
+    shown: tuple[str, int] | None = None
+
+    @property
+    def advertised(self) -> Endpoint:
+        """Where clients reach the broker."""
+        if self.shown is None:
+            return self.endpoint
+        host, port = self.shown
+        return self.endpoint._replace(host=host, port=port)
 
 
 class ConnectionOwner(Protocol):

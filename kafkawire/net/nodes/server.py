@@ -14,10 +14,10 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ...broker import Connected, Endpoint, Fault
-from ...broker.security.protocols import SecurityProtocol
 from ...client.network import transport
 from ...node import (
     BrokerState,
@@ -52,9 +52,9 @@ class NodeServer(Shell):
     """A node that listens.
 
     sockets: bound, by the name of the listener. on_effect: called with each effect of the node that
-    is neither for a client nor for another node, and a function from topic ids to names. tls: of
-    the listener of clients. `running` is set when the broker serves clients, `stopped` when the
-    node has stopped.
+    is neither for a client nor for another node, and a function from topic ids to names. tls: the
+    contexts of listeners by name. `running` is set when the broker serves clients, `stopped` when
+    the node has stopped.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class NodeServer(Shell):
         observers: Observers | None = None,
         on_effect: Callable[[Effect, TopicName], None] | None = None,
         front: FrontOptions = DEFAULT,
-        tls: ssl.SSLContext | None = None,
+        tls: Mapping[str, ssl.SSLContext] = MappingProxyType({}),
     ) -> None:
         super().__init__(observers or Observers())
         self.start_clock()
@@ -95,8 +95,7 @@ class NodeServer(Shell):
     async def _accept(self, name: str) -> None:
         bound = self._sockets[name]
         endpoint = Endpoint(self.config.node_id, *bound.getsockname()[:2])
-        has_tls = SecurityProtocol.of_listener(name).has_tls
-        await self.listen(Listener(endpoint, name, self._tls if has_tls else None), bound)
+        await self.listen(Listener(endpoint, name, self._tls.get(name)), bound)
 
     async def serving(self) -> bool:
         """Wait until the broker serves clients; False if the node has stopped before."""

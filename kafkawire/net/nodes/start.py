@@ -14,18 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 
+from ...broker.security.listeners import CONTROLLER
 from ...node import NodeConfig
 from ...node.front.options import FrontOptions
-from ...node.properties import CONTROLLER, Identity, broker_listeners, node_config
+from ...node.properties import Identity, node_config
 from ...protocol.json_form import uuid_text
 from ...raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ...storage import FileDisk
 from ...storage.formats import MetaProperties, read_meta_properties
 from ..brokers.shell import bound
-from ..server_config import DEFAULT, ServerConfig, client_listener
+from ..server_config import DEFAULT, ServerConfig
 
 if TYPE_CHECKING:
     import socket
+    import ssl
+
+    from ..listeners import ListenerPlan
 
 LOG_DIRS: Final = "log.dirs"
 
@@ -55,65 +59,97 @@ class NodeOptions:
     controllers: tuple[Controller, ...] = ()
     cluster_id: str | None = None
 
-    @property
-    def client_listener(self) -> str:
-        """The name of the listener of clients."""
-        return client_listener(self.config)
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A node that may be started. resources: what is open until it has stopped."""
 
     options: NodeOptions
+    plan: ListenerPlan
     config: NodeConfig
     disks: Mapping[str, FileDisk]
     sockets: dict[str, socket.socket]
     resources: ExitStack
 
+    @property
+    def clients(self) -> dict[str, str]:
+        """Where clients reach the node by the names of its listeners, as `host:port`."""
+        bound_to = ((each, self.sockets[each].getsockname()) for each in self.plan.clients)
+        return {name: f"{host}:{port}" for name, (host, port, *_) in bound_to}
+
+    @property
+    def tls(self) -> dict[str, ssl.SSLContext]:
+        """The TLS contexts of listeners by name."""
+        return {each.name: each.tls for each in self.plan.listeners if each.tls is not None}
+
 
 def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
     """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile.
 
-    An OSError of a port has the address as its filename.
+    An OSError of a port has the address as its filename. Raises ValueError for the listener of
+    controllers on a node that is a broker alone.
     """
     served = options.config
+    plan = served.listeners()
     with ExitStack() as resources:
         disks = {str(each): FileDisk(each) for each in options.data_directories}
         identity = identity_of(options, disks[str(options.data_directories[0])], new_uuid)
         sockets = {}
-        for name in broker_listeners(options.client_listener, served.release):
-            port = next(iter(served.ports), 0) if name == options.client_listener else 0
-            sockets[name] = bound(served.host, port)
+        for name in plan.names:
+            planned = plan.listener(name, served.host)
+            sockets[name] = bound(planned.host, planned.port(0))
             resources.callback(sockets[name].close)
         voters = []
-        for each in options.controllers or (Controller(identity.node_id, served.host, 0),):
+        for each in options.controllers or (_alone(identity.node_id, plan, served.host),):
             port = each.port
             if each.node_id == identity.node_id:
-                sockets[CONTROLLER] = _bound_controller(each, sockets[options.client_listener])
-                resources.callback(sockets[CONTROLLER].close)
-                port = sockets[CONTROLLER].getsockname()[1]
+                sockets[plan.controller] = _bound_controller(each, plan, sockets)
+                resources.callback(sockets[plan.controller].close)
+                port = port or sockets[plan.controller].getsockname()[1]
             voters.append(each._replace(port=port))
-        settings = {**served.settings, LOG_DIRS: ",".join(disks)}
+        if plan.has_controller and plan.controller not in sockets:
+            raise ValueError(
+                f"listeners: {plan.controller}: node {identity.node_id} is not a controller"
+            )
+        own_voters = [each for each in voters if each.node_id == identity.node_id]
+        shown = shown_endpoints(plan, sockets, own_voters)
+        own = plan.properties(endpoints_of(sockets), shown)
+        settings = {**served.settings, **own, LOG_DIRS: ",".join(disks)}
         config = node_config(
             identity,
             settings,
-            voter_set(voters),
-            endpoints_of(sockets),
+            voter_set(voters, plan.controller),
+            shown,
             int(time.time() * 1000),
             bounds=served.bounds,
             release=served.release,
         )
-        return Prepared(options, config, disks, sockets, resources.pop_all())
+        return Prepared(options, plan, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 
 
-def _bound_controller(controller: Controller, clients: socket.socket) -> socket.socket:
-    """Bind the port of a controller; the error says if clients of the same node have it."""
+def _alone(node_id: int, plan: ListenerPlan, host: str) -> Controller:
+    """Return the only controller of a cluster."""
+    planned = plan.listener(plan.controller, host)
+    return Controller(node_id, planned.host, planned.port(0))
+
+
+def _bound_controller(
+    controller: Controller, plan: ListenerPlan, sockets: Mapping[str, socket.socket]
+) -> socket.socket:
+    """Bind the port of a controller; the error says if clients of the same node have it.
+
+    Where its listener is configured it listens there; the other nodes know it as `controller`.
+    """
+    _, host, port = controller
+    if plan.has_controller:
+        planned = plan.listener(plan.controller, host)
+        host, port = planned.host, planned.port(0) or port
     try:
-        return bound(controller.host, controller.port)
+        return bound(host, port)
     except OSError as error:
-        if error.errno != EADDRINUSE or controller.port != clients.getsockname()[1]:
+        clients = [each.getsockname()[1] for each in sockets.values()]
+        if error.errno != EADDRINUSE or plan.is_configured or port not in clients:
             raise
         number = controller.node_id
         reason = f"port of clients (--port), and also of node {number} in --controllers"
@@ -144,11 +180,11 @@ def new_cluster_id(controllers: Sequence[Controller], new_uuid: Callable[[], byt
     return uuid_text(uuid5(NAMESPACE_DNS, quorum).bytes)
 
 
-def voter_set(controllers: Iterable[Controller]) -> VoterSet:
-    """Return the voters of a quorum."""
+def voter_set(controllers: Iterable[Controller], listener: str = CONTROLLER) -> VoterSet:
+    """Return the voters of a quorum. listener: the name of theirs."""
     return VoterSet(
         tuple(
-            Voter(ReplicaKey(each.node_id), (Endpoint(CONTROLLER, each.host, each.port),))
+            Voter(ReplicaKey(each.node_id), (Endpoint(listener, each.host, each.port),))
             for each in controllers
         )
     )
@@ -157,3 +193,19 @@ def voter_set(controllers: Iterable[Controller]) -> VoterSet:
 def endpoints_of(sockets: Mapping[str, socket.socket]) -> list[Endpoint]:
     """Return the addresses of bound sockets, by the names of their listeners."""
     return [Endpoint(name, *each.getsockname()[:2]) for name, each in sockets.items()]
+
+
+def shown_endpoints(
+    plan: ListenerPlan, sockets: Mapping[str, socket.socket], voters: Iterable[Controller]
+) -> list[Endpoint]:
+    """Return the addresses that others are shown, by the names of the listeners.
+
+    voters: this node, if it is one.
+    """
+    endpoints = {
+        name: plan.listener(name, host).shown(0, host, port)
+        for name, host, port in endpoints_of(sockets)
+    }
+    for _, host, port in voters:
+        endpoints[plan.controller] = Endpoint(plan.controller, host, port)
+    return list(endpoints.values())

@@ -128,7 +128,8 @@ class NodeFront:
         ):
             if addresses:
                 context = self._context(reports=handlers is HANDLERS)
-                each = Listeners(self._endpoints(addresses), context, handlers, users)
+                endpoints = self._endpoints(addresses)
+                each = Listeners(endpoints, context, handlers, self.config.protocol, users)
                 listeners |= dict.fromkeys(each.endpoints, each)
         return listeners
 

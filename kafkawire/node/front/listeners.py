@@ -56,7 +56,8 @@ NO_USERS: Final = Users({})
 class Listeners:
     """The listeners of brokers, or of controllers. `serve` comes before the first event.
 
-    endpoints: by the names of the listeners. users: who may authenticate.
+    endpoints: by the names of the listeners. protocol_of: returns the protocol of a listener.
+    users: who may authenticate.
     """
 
     def __init__(
@@ -64,11 +65,13 @@ class Listeners:
         endpoints: Mapping[str, Endpoint],
         context: Context,
         handlers: Mapping[ApiKey, Handler],
+        protocol_of: Callable[[str], SecurityProtocol],
         users: Users = NO_USERS,
     ) -> None:
         self.endpoints = endpoints
         self.context = context
         self._handlers = handlers
+        self._protocol_of = protocol_of
         self.server = SocketServer(context, self._error_response, *users)
         self.channel = self.server.channel
         self.scheduler = self.server.scheduler
@@ -96,8 +99,7 @@ class Listeners:
         self.scheduler.run(self._request_handler.process, now)
 
     def _connected(self, event: Connected, now: float) -> None:
-        protocol = SecurityProtocol.of_listener(event.listener)
-        self.server.connected(event, None, now, sasl=protocol.has_sasl)
+        self.server.connected(event, self._protocol_of(event.listener), now)
 
     def _authenticated(self, event: Authenticated, _now: float) -> None:
         self.server.authenticated(event)

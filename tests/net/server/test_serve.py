@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,16 +37,18 @@ pytestmark = pytest.mark.timeout(600)
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+def serving(
+    *arguments: str, port: Sequence[str] = ("--port", "0")
+) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """Run the command; the ports that it listens on."""
-    command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", "0", *arguments]
+    command = [sys.executable, "-m", "kafkawire_cli.main", "serve", *port, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         assert first.startswith("listening on "), first
-        bootstrap = first.split()[2]
+        bootstrap = first.removeprefix("listening on ").partition(" as ")[0]
         try:
-            yield process, [int(each.rpartition(":")[2]) for each in bootstrap.split(",")]
+            yield process, [int(each) for each in re.findall(r":(\d+)", bootstrap)]
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(240)
@@ -208,3 +211,56 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert both.exit_code == 2
     assert f"127.0.0.1:{free}: port of clients (--port)" in both.output
     assert "node 1 in --controllers" in both.output
+
+
+LISTENERS = ("--set", "listeners=PLAINTEXT://:0,SASL_SSL://:0")
+
+
+@pytest.mark.parametrize("is_node", [False, True])
+def test_listeners_with_protocols_of_their_own(tmp_path: Path, is_node: bool) -> None:
+    place = ("--data-dir", str(tmp_path)) if is_node else ()
+    secured = ("--user", "alice:secret", "--tls", CERTIFICATE, "--topic", "t", "--quiet")
+    with serving(*place, *LISTENERS, *secured, port=()) as (_, [plain, secure]):
+        sasl = Sasl("PLAIN", "alice", "secret", CERTIFICATE)
+        for port, credentials in ((plain, None), (secure, sasl)):
+            Ours().produce(f"127.0.0.1:{port}", "t", [b"a"], sasl=credentials)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*LISTENERS, "--port", "9092"), "Invalid value for --port"),
+        (LISTENERS, "ssl.keystore.location: listener SASL_SSL has TLS"),
+        (("--set", "listeners=PLAINTEXT://:0", "--user", "a:b"), "Invalid value for --user"),
+        (("--set", "listeners=PLAINTEXT://:0", "--tls", CERTIFICATE), "Invalid value for --tls"),
+        (("--set", "listeners=:9092"), "listeners: invalid listener"),
+        (("--set", "listeners=A://:9092"), "listener.security.protocol.map"),
+        (("--set", "inter.broker.listener.name=SSL"), "inter.broker.listener.name: no listener"),
+        (
+            (
+                "--set",
+                "listeners=PLAINTEXT://:0",
+                "--set",
+                "listener.name.ssl.ssl.client.auth=none",
+            ),
+            "listeners has no listener SSL",
+        ),
+        (
+            ("--brokers", "2", "--set", "listeners=PLAINTEXT://:0,CONTROLLER://:0"),
+            "the controller of several brokers in memory has no port",
+        ),
+        (("--set", "advertised.listeners=PLAINTEXT://0.0.0.0:1"), "cannot connect to 0.0.0.0"),
+        (
+            ("--tls", CERTIFICATE, "--set", f"ssl.keystore.location={CERTIFICATE}"),
+            "Invalid value for --tls",
+        ),
+        (
+            (*LISTENERS, "--tls", CERTIFICATE, "--set", "ssl.truststore.location=/no/such.pem"),
+            "/no/such.pem: No such file",
+        ),
+    ],
+)
+def test_listeners_that_are_not_possible(arguments: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(app, ["serve", *arguments], env={"COLUMNS": "500"})
+    assert result.exit_code == 2
+    assert message in result.output

@@ -9,20 +9,26 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from ...input.names import complete_release
 from ...input.node import NodeChoice, node_options
 from ...input.options import pairs
-from ...live.node import fail, observers, run_node
+from ...live.node import fail, listening, observers, run_node
 from ...pipes import stop_at_closed_pipe
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
     from kafkawire.net.brokers.recording import Recording
     from kafkawire.net.server_config import ServerConfig
+
+
+PORT: Final = 9092
+LISTENERS: Final = "listeners"
+OPTIONS: Final = {"passwords": "--user", "tls": "--tls", "ports": "--port", "release": "--release"}
+"""Field of the configuration -> the option that sets it."""
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -44,14 +50,16 @@ def serve(  # noqa: PLR0913 - options of the verb
     ] = None,
     host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
             max=65535,
             metavar="PORT",
-            help="Port of the first broker; 0: any. A node has another port in --controllers.",
+            help="Port of the first broker; 0: any. A node has another port in --controllers. "
+            "Several listeners: --set listeners= [default: 9092].",
+            show_default=False,
         ),
-    ] = 9092,
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -116,34 +124,43 @@ def _config(
     topics: list[str],
     release: str | None,
     host: str,
-    port: int,
+    port: int | None,
     settings: list[str],
     users: list[str],
     tls: Path | None,
 ) -> ServerConfig:
     from kafkawire.broker.releases import LATEST, versions_of, with_zookeeper
+    from kafkawire.net.listeners import check_authentication
     from kafkawire.net.server_config import ServerConfig
 
     given = _settings(settings)
+    if tls is not None:
+        given |= _tls(tls, given)
+    if port is None and LISTENERS not in given:
+        port = PORT
     passwords = pairs(users, "--user", "NAME:PASSWORD")
     try:
         versions_of(release or LATEST)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--release") from None
-    return ServerConfig(
-        brokers=brokers,
-        topics=dict(_topic(each) for each in topics),
-        host=host,
-        ports=[port + at if port else 0 for at in range(brokers)],
-        release=release or LATEST,
-        settings=given,
-        passwords=passwords,
-        tls=_tls(tls),
-        zookeeper=release in with_zookeeper()
-        and tls is None
-        and not passwords
-        and "sasl.enabled.mechanisms" not in given,
-    )
+    is_secured = tls is not None or passwords or "sasl.enabled.mechanisms" in given
+    is_configured = not {LISTENERS, "advertised.listeners"}.isdisjoint(given)
+    try:
+        config = ServerConfig(
+            brokers=brokers,
+            topics=dict(_topic(each) for each in topics),
+            host=host,
+            ports=[] if port is None else [port + at if port else 0 for at in range(brokers)],
+            release=release or LATEST,
+            settings=given,
+            passwords=passwords,
+            zookeeper=release in with_zookeeper() and not is_secured and not is_configured,
+        )
+        check_authentication(config.listeners(), passwords=passwords, tls=tls)
+        return config
+    except ValueError as error:
+        field, _, reason = str(error).partition(": ")
+        raise typer.BadParameter(reason, param_hint=OPTIONS.get(field, "--set")) from None
 
 
 def _settings(given: list[str]) -> dict[str, str]:
@@ -180,20 +197,18 @@ def _topic(text: str) -> tuple[str, int]:
     return name, int(count) if found else 1
 
 
-def _tls(pem: Path | None) -> Any:
-    if pem is None:
-        return None
-    import ssl
+def _tls(pem: Path, given: dict[str, str]) -> dict[str, str]:
+    """Return the key for which the option stands. given: what is set besides."""
+    from kafkawire.broker.configs import Settings
+    from kafkawire.net.brokers.tls_contexts import KEY_PASSWORD, KEYSTORE, load_certificate
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if KEYSTORE in given:
+        raise typer.BadParameter(f"not allowed together with {KEYSTORE}", param_hint="--tls")
     try:
-        context.load_cert_chain(pem)
-    except ssl.SSLError:
-        reason = "not a certificate and its private key in PEM format"
-        raise typer.BadParameter(f"{pem}: {reason}", param_hint="--tls") from None
-    except OSError as error:
-        raise typer.BadParameter(f"{pem}: {error.strerror}", param_hint="--tls") from None
-    return context
+        load_certificate(str(pem), Settings(given).text(KEY_PASSWORD))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--tls") from None
+    return {KEYSTORE: str(pem)}
 
 
 def _recording(path: Path | None) -> Recording | None:
@@ -224,7 +239,10 @@ async def _serve(
 ) -> None:
     from kafkawire.net.server import Server
 
-    server = Server(config, observers(recording, quiet))
+    try:
+        server = Server(config, observers(recording, quiet))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--set") from None
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -234,7 +252,8 @@ async def _serve(
     except OSError as error:
         fail(error)
     server.faults.extend(faults)
-    print(f"listening on {server.bootstrap} as Kafka {config.release}", flush=True)
+    servers = {each: server.bootstrap_servers(each) for each in server.plan.clients}
+    print(f"listening on {listening(servers)} as Kafka {config.release}", flush=True)
     try:
         await stopped.wait()
     finally:
