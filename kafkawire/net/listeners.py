@@ -50,6 +50,7 @@ class PlannedListener(NamedTuple):
 
     ports: of each broker, 0 or absent for any. advertised: the address that clients of the first
     broker are shown, port 0 for its own; others have the ports after it. None for where it listens.
+    is_registered: whether the cluster knows of it.
     """
 
     name: str
@@ -57,6 +58,7 @@ class PlannedListener(NamedTuple):
     ports: Sequence[int] = ()
     advertised: Endpoint | None = None
     tls: ssl.SSLContext | None = None
+    is_registered: bool = True
 
     def port(self, broker: int) -> int:
         """Return the port of a broker, 0 for any. broker: its position, from 0."""
@@ -105,8 +107,12 @@ class ListenerPlan(NamedTuple):
         """Return the keys of a broker with its ports, if its listeners are configured."""
         if not self.is_configured:
             return {}
-        advertised = [each for each in shown if each.name != self.controller]
-        return {LISTENERS: _text(bound), ADVERTISED: _text(advertised)}
+        planned = [each.name for each in self.listeners]
+        registered = [each.name for each in self.listeners if each.is_registered]
+        return {
+            LISTENERS: _text([each for each in bound if each.name in planned]),
+            ADVERTISED: _text([each for each in shown if each.name in registered]),
+        }
 
 
 def _text(endpoints: Sequence[Endpoint]) -> str:
@@ -128,7 +134,10 @@ def listener_plan(settings: Settings, site: Site) -> ListenerPlan:
 
             tls = listener_tls(settings, name, site.tls)
         advertised = None if keys.advertised is None else keys.advertised.get(name)
-        planned.append(PlannedListener(name, host or site.host, ports, advertised, tls))
+        is_registered = keys.advertised is None or advertised is not None
+        is_registered &= name != keys.controller
+        host = host or site.host
+        planned.append(PlannedListener(name, host, ports, advertised, tls, is_registered))
     names = [each.name for each in planned]
     check_advertised(keys, names)
     _check_ports(planned, site.brokers)

@@ -13,6 +13,7 @@ import confluent_kafka
 import confluent_kafka.admin
 import pytest
 
+from kafkawire.broker.security.protocols import SecurityProtocol
 from kafkawire.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -44,7 +45,7 @@ CLIENTS: Final[dict[str, dict[str, str]]] = {
 TWO: Final = {
     **KEYSTORE,
     "listeners": "EXTERNAL://:0,INTERNAL://:0",
-    "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:SASL_SSL,CONTROLLER:PLAINTEXT",
+    "listener.security.protocol.map": "INTERNAL:PLAINTEXT,EXTERNAL:SASL_SSL",
     "inter.broker.listener.name": "INTERNAL",
     "listener.name.external.sasl.enabled.mechanisms": "SCRAM-SHA-256",
 }
@@ -286,3 +287,45 @@ def test_a_listener_may_have_a_limit_of_connections(kafka_broker: ServerThread) 
     listeners = described(kafka_broker)["listeners"]
     ports = [kafka_broker.ports(each)[1] for each in ("PLAINTEXT", "SSL")]
     assert listeners == "PLAINTEXT://127.0.0.1:{},SSL://127.0.0.1:{}".format(*ports)
+
+
+NAMED: Final = {
+    "listeners": "QUORUM://:0,PUBLIC://:0,INSIDE://:0,HIDDEN://:0",
+    "listener.security.protocol.map": (
+        "PUBLIC:SASL_PLAINTEXT,INSIDE:PLAINTEXT,QUORUM:PLAINTEXT,HIDDEN:PLAINTEXT"
+    ),
+    "advertised.listeners": "PUBLIC://localhost:0,INSIDE://127.0.0.1:0",
+    "inter.broker.listener.name": "INSIDE",
+    "controller.listener.names": "QUORUM",
+}
+
+
+@pytest.mark.kafka_cluster(brokers=3, topics={"t": 1}, settings=NAMED, passwords=PASSWORDS)
+def test_a_registration_has_the_advertised_listeners(kafka_cluster: ClusterThread) -> None:
+    produce(kafka_cluster.bootstrap_servers("INSIDE"), {}, b"replicated")
+    kafka_cluster.wait(lambda: kafka_cluster.isr("t") == [1, 2, 3])
+    public, inside = kafka_cluster.ports(), kafka_cluster.ports("INSIDE")
+    registered = {
+        node_id: {each.name: tuple(each)[1:] for each in broker.endpoints}
+        for node_id, broker in kafka_cluster.server.machine.image().brokers.items()
+    }
+    assert registered == {
+        node_id: {
+            "INSIDE": ("127.0.0.1", inside[node_id], SecurityProtocol.PLAINTEXT),
+            "PUBLIC": ("localhost", public[node_id], SecurityProtocol.SASL_PLAINTEXT),
+        }
+        for node_id in (1, 2, 3)
+    }
+
+
+EXTERNAL: Final = {
+    "listeners": "EXTERNAL://:0",
+    "listener.security.protocol.map": "EXTERNAL:SASL_PLAINTEXT",
+}
+
+
+@pytest.mark.kafka_cluster(brokers=3, topics={"t": 1}, settings=EXTERNAL, passwords=PASSWORDS)
+def test_brokers_without_a_listener_of_their_own_get_one(kafka_cluster: ClusterThread) -> None:
+    produce(kafka_cluster.bootstrap, {"security.protocol": "SASL_PLAINTEXT", **SASL}, b"a")
+    kafka_cluster.wait(lambda: kafka_cluster.isr("t") == [1, 2, 3])
+    assert set(kafka_cluster.ports("PLAINTEXT")) == {1, 2, 3}

@@ -31,6 +31,7 @@ from tests.interop.implementations import Sasl, until
 from tests.interop.implementations.ours import Ours
 
 from ...real.wire import Wire
+from .node_processes import free_ports
 
 CERTIFICATE = str(Path(__file__).with_name("localhost.pem"))
 pytestmark = pytest.mark.timeout(600)
@@ -224,6 +225,33 @@ def test_listeners_with_protocols_of_their_own(tmp_path: Path, is_node: bool) ->
         sasl = Sasl("PLAIN", "alice", "secret", CERTIFICATE)
         for port, credentials in ((plain, None), (secure, sasl)):
             Ours().produce(f"127.0.0.1:{port}", "t", [b"a"], sasl=credentials)
+
+
+def test_a_node_that_restarts_has_the_listeners_that_it_had(tmp_path: Path) -> None:
+    public, inside, quorum = free_ports(3)
+    settings = {
+        "listeners": f"PUBLIC://:{public},INSIDE://:{inside},QUORUM://0.0.0.0:{quorum}",
+        "listener.security.protocol.map": "PUBLIC:SASL_PLAINTEXT,INSIDE:PLAINTEXT,QUORUM:PLAINTEXT",
+        "inter.broker.listener.name": "INSIDE",
+        "controller.listener.names": "QUORUM",
+    }
+    options = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    node = ("--data-dir", str(tmp_path), "--controllers", f"127.0.0.1:{quorum}")
+    credentials = ("--user", "alice:secret", "--topic", "t", "--quiet")
+    for _ in range(2):
+        with serving(*node, *options, *credentials, port=()) as (_, ports):
+            assert ports == [public, inside]
+            sasl = Sasl("PLAIN", "alice", "secret")
+            Ours().produce(f"127.0.0.1:{public}", "t", [b"a"], sasl=sasl)
+            Ours().produce(f"127.0.0.1:{inside}", "t", [b"a"])
+
+
+def test_a_broker_alone_has_no_listener_of_controllers(tmp_path: Path) -> None:
+    options = ("--node-id", "4", "--controllers", "127.0.0.1:1", "--data-dir", str(tmp_path))
+    listeners = ("--set", "listeners=PLAINTEXT://:0,CONTROLLER://:0")
+    result = CliRunner().invoke(app, ["serve", *options, *listeners])
+    assert result.exit_code == 2
+    assert "listeners: CONTROLLER: node 4 is not a controller" in result.output
 
 
 @pytest.mark.parametrize(
