@@ -179,6 +179,7 @@ BUILDS: Final = (
     "packaging/test_users_builds.py",
     "real/test_data_directories.py",
     "real/test_mixed_cluster.py",
+    "real/test_mixed_listeners.py",
     "real/test_raft.py",
     "real/test_replication.py",
     "real/test_transaction_log.py",

@@ -20,14 +20,18 @@ READY: Final = "listening on "
 @contextmanager
 def serving(
     directory: Path,
-    port: int,
+    port: int | None,
     controllers: str,
     settings: Mapping[str, str] = {},
     options: Sequence[str] = (),
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run `kafkawire serve --data-dir`; it is stopped in order at the end."""
+    """Run `kafkawire serve --data-dir`; it is stopped in order at the end.
+
+    port: None where `listeners` of the settings has them.
+    """
     command = [sys.executable, "-m", "kafkawire", "serve", "--data-dir", str(directory)]
-    command += ["--port", str(port), "--controllers", controllers, *options]
+    command += [] if port is None else ["--port", str(port)]
+    command += ["--controllers", controllers, *options]
     command += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     log = directory.with_name(f"{directory.name}.output")
     with log.open("wb") as output:
