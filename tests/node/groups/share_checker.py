@@ -14,14 +14,15 @@ was delivered twice, after a lock has ended or by two leaders, may seem to be ac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from kafkawire.broker.share.states import AcknowledgeType, RecordState
+from kafkawire.broker.share.states import TERMINAL, AcknowledgeType, RecordState
 from kafkawire.broker.share_coordinator.state import ShareState
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.node.invariants import Violation
 
 Offset = tuple[TopicIdPartition, int]
+ACKNOWLEDGED: Final = frozenset({RecordState.ACKNOWLEDGED})
 
 
 class Delivery(NamedTuple):
@@ -41,10 +42,14 @@ class Acknowledgement(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A record that was accepted. when: a broker has said so. delivery: that was accepted."""
+    """A record that was accepted. when: a broker has said so. delivery: that was accepted.
+
+    is_passed: the start offset was after it by then, so it may have been archived before.
+    """
 
     when: float
     delivery: Delivery
+    is_passed: bool
 
 
 class ShareChecker:
@@ -102,7 +107,7 @@ class ShareChecker:
             raise Violation(f"{what} is accepted twice")
         if self._holders.get((node, record)) != each.delivery.member_id and not is_passed:
             raise Violation(f"{what} is accepted by a member that does not have it")
-        self._accepted.setdefault(record, Accepted(now, each.delivery))
+        self._accepted.setdefault(record, Accepted(now, each.delivery, is_passed))
 
     def stored(
         self,
@@ -119,10 +124,9 @@ class ShareChecker:
         }
         if any(batch.delivery_count > self._limit for batch in state.batches):
             raise Violation(f"deliveries of {key.partition} above the limit: {state.batches}")
-        accepted = {offset for of, offset in self._accepted if of == key}
-        for offset in accepted:
-            has = states.get(offset)
-            if offset >= state.start_offset and has is not RecordState.ACKNOWLEDGED:
+        for (of, offset), accepted in self._accepted.items():
+            legal = TERMINAL if accepted.is_passed else ACKNOWLEDGED
+            if of == key and offset >= state.start_offset and states.get(offset) not in legal:
                 raise Violation(f"{offset} of {key.partition} was accepted: {state}")
         for offset, record_state in states.items():
             if record_state is RecordState.ACKNOWLEDGED and (key, offset) not in self._tried:
