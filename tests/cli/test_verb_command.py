@@ -11,7 +11,8 @@ from typing import Any, Final
 import pytest
 
 from kafkawire_cli.input.panels import Panel
-from kafkawire_cli.registry import VERBS, Task, command
+from kafkawire_cli.registry import command
+from kafkawire_cli.verb_table import VERBS, Task
 from tests.cli.reports import report, run
 from tests.conftest import FIXTURES
 

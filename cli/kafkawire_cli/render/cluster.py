@@ -20,7 +20,7 @@ from ..input.cluster_state import (
     Unavailable,
     is_online,
 )
-from .report import Section, bytes_text, duration_text, top
+from .report import Section, bytes_text, duration_text, top, volume_text
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import LogDirInfo, QuorumInfo, QuorumReplica
@@ -107,7 +107,6 @@ def _states(broker: BrokerState, controller_id: int) -> Iterator[str]:
 
 
 def _log_dirs(state: ClusterState) -> Section:
-    head = (">broker", *LOG_DIR_HEAD)
     rows = []
     for broker in () if "log directories" in unavailable(state) else state.brokers:
         number = str(broker.info.broker_id)
@@ -115,20 +114,16 @@ def _log_dirs(state: ClusterState) -> Section:
             rows += [(number, *log_dir_cells(each)) for each in broker.log_dirs]
         elif broker.log_dirs != broker.versions:
             rows.append((number, "", "", "", "", "", broker.log_dirs.reason))
-    return Section("Log directories", head, rows, optional=("of", "replicas"))
+    return Section("Log directories", (">broker", *LOG_DIR_HEAD), rows, (), ("of", "replicas"))
 
 
 def log_dir_cells(one: LogDirInfo) -> tuple[str, ...]:
     """Return the cells of a log directory: path, replicas, size, free, of, state."""
     from kafkawire.client.requests import error_of
 
-    free, size = (_volume(each, one.total) for each in (one.usable, one.total))
+    free, size = (volume_text(each, one.total) for each in (one.usable, one.total))
     error = error_of(one.error).name if one.error else ""
     return (one.path, f"{one.replicas:,}", bytes_text(one.size), free, size, error)
-
-
-def _volume(size: int, total: int) -> str:
-    return "" if size < 0 else "-" if total == (1 << 63) - 1 else bytes_text(size)  # in memory
 
 
 def _quorum(quorum: QuorumInfo | Unavailable) -> Section:
@@ -181,8 +176,8 @@ def _partitions(problems: tuple[Problem, ...], most: int | None) -> Section:
         )
         for each in shown.first
     ]
-    lines = shown.more("partition")
-    return Section("Partitions with problems", head, rows, lines, ("replicas", "in sync"))
+    title, optional = "Partitions with problems", ("replicas", "in sync")
+    return Section(title, head, rows, shown.more("partition"), optional)
 
 
 def _problem(one: Problem) -> str:

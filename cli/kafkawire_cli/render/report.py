@@ -209,6 +209,11 @@ def bytes_text(size: int) -> str:
     return f"{amount:.3g} TB"
 
 
+def volume_text(size: int, total: int) -> str:
+    """Format a size of a volume; empty if unknown, - if the volume is memory."""
+    return "" if size < 0 else "-" if total == (1 << 63) - 1 else bytes_text(size)
+
+
 def count_text(count: int) -> str:
     """Format a count; zero is empty."""
     return f"{count:,}" if count else ""

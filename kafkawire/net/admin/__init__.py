@@ -4,7 +4,7 @@ One call, one response; a broker's error is a BrokerError with its code and mess
 """
 
 from .admin import Admin
-from .security_values import (
+from .security.values import (
     DEFAULT_ENTITY,
     AclBinding,
     AclFilter,

@@ -30,7 +30,7 @@ from .calls import check, only
 from .config_calls import ConfigCalls
 from .features import Change
 from .replica_calls import ReplicaCalls
-from .security_calls import SecurityCalls
+from .security.calls import SecurityCalls
 from .values import (
     BrokerVersions,
     ClusterInfo,

@@ -15,7 +15,7 @@ from kafkawire.client.failures import BrokerError
 from kafkawire.net.admin import PartitionReassignment
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
-from kafkawire_cli.live.replica_placement import proposed
+from kafkawire_cli.live.reassign.placement import proposed
 from tests.cli.reports import run
 from tests.real.broker import Broker
 

@@ -88,7 +88,7 @@ class Matching(NamedTuple):
     @property
     def operations(self) -> list[str]:
         """The operations by their names in Kafka. Another one is a usage error."""
-        from kafkawire.net.admin.acls import OPERATIONS
+        from kafkawire.net.admin.security.acls import OPERATIONS
 
         names = [each.upper().replace("-", "_") for each in self.operation or ()]
         for name in names:

@@ -11,12 +11,12 @@ from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
 from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
-from ...live.reassignment_files import (
+from ...live.reassign.files import (
     Assignment,
     Partition,
     as_file,
 )
-from ...live.reassignment_options import (
+from ...live.reassign.options import (
     ALL_MOVES,
     CANCEL,
     EXECUTE,
@@ -28,7 +28,7 @@ from ...live.reassignment_options import (
     Wanted,
     checked,
 )
-from ...live.replica_placement import proposed
+from ...live.reassign.placement import proposed
 from ...live.unknown_names import check_partition, described_topics
 from ...render.report import Section, print_report
 

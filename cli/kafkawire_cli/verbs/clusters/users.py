@@ -11,8 +11,8 @@ from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
 from ...input.panels import Panel
-from ...input.passwords import PASSWORD_FILE, PasswordFileOption, read_password
 from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
+from ...live.passwords import PASSWORD_FILE, PasswordFileOption, read_password
 from ...render.report import Section, print_report
 
 if TYPE_CHECKING:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from ...client.arguments import text
-from ...client.requests import CONTROLLER, LEAST_LOADED
-from ...errors import InvalidValue
-from ...messages.api_key import ApiKey
-from ...messages.create_acls_request import AclCreation, CreateAclsRequest
-from ...messages.create_acls_response import CreateAclsResponse
-from ...messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
-from ...messages.delete_acls_response import DeleteAclsMatchingAcl, DeleteAclsResponse
-from ...messages.describe_acls_request import DescribeAclsRequest
-from ...messages.describe_acls_response import DescribeAclsResponse
-from .calls import CallRunner, check
-from .security_values import AclBinding, AclFilter
+from ....client.arguments import text
+from ....client.requests import CONTROLLER, LEAST_LOADED
+from ....errors import InvalidValue
+from ....messages.api_key import ApiKey
+from ....messages.create_acls_request import AclCreation, CreateAclsRequest
+from ....messages.create_acls_response import CreateAclsResponse
+from ....messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
+from ....messages.delete_acls_response import DeleteAclsMatchingAcl, DeleteAclsResponse
+from ....messages.describe_acls_request import DescribeAclsRequest
+from ....messages.describe_acls_response import DescribeAclsResponse
+from ..calls import CallRunner, check
+from .values import AclBinding, AclFilter
 
 ANY: Final = 1
 RESOURCE_TYPES: Final = {

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from .panels import Panel
+from ..input.panels import Panel
 
 PASSWORD_FILE: Final = "--password-file"
 STDIN: Final = "-"

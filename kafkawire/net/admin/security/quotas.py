@@ -9,21 +9,21 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ...client.arguments import text
-from ...client.requests import LEAST_LOADED
-from ...errors import InvalidValue
-from ...messages.alter_client_quotas_request import (
+from ....client.arguments import text
+from ....client.requests import LEAST_LOADED
+from ....errors import InvalidValue
+from ....messages.alter_client_quotas_request import (
     AlterClientQuotasRequest,
     EntityData,
     EntryData,
     OpData,
 )
-from ...messages.alter_client_quotas_response import AlterClientQuotasResponse
-from ...messages.api_key import ApiKey
-from ...messages.describe_client_quotas_request import ComponentData, DescribeClientQuotasRequest
-from ...messages.describe_client_quotas_response import DescribeClientQuotasResponse
-from .calls import CallRunner, check
-from .security_values import DEFAULT_ENTITY, QuotaEntity, QuotaFilter
+from ....messages.alter_client_quotas_response import AlterClientQuotasResponse
+from ....messages.api_key import ApiKey
+from ....messages.describe_client_quotas_request import ComponentData, DescribeClientQuotasRequest
+from ....messages.describe_client_quotas_response import DescribeClientQuotasResponse
+from ..calls import CallRunner, check
+from .values import DEFAULT_ENTITY, QuotaEntity, QuotaFilter
 
 TYPES: Final = {"user": "user", "client_id": "client-id", "ip": "ip"}
 """Fields of an entity -> entity types of requests."""

@@ -8,29 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ...client.arguments import text
-from ...client.requests import LEAST_LOADED
-from ...errors import InvalidValue
-from ...messages.api_key import ApiKey
-from ...messages.create_delegation_token_request import (
+from ....client.arguments import text
+from ....client.requests import LEAST_LOADED
+from ....errors import InvalidValue
+from ....messages.api_key import ApiKey
+from ....messages.create_delegation_token_request import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
 )
-from ...messages.create_delegation_token_response import CreateDelegationTokenResponse
-from ...messages.describe_delegation_token_request import (
+from ....messages.create_delegation_token_response import CreateDelegationTokenResponse
+from ....messages.describe_delegation_token_request import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
 )
-from ...messages.describe_delegation_token_response import (
+from ....messages.describe_delegation_token_response import (
     DescribedDelegationToken,
     DescribeDelegationTokenResponse,
 )
-from ...messages.expire_delegation_token_request import ExpireDelegationTokenRequest
-from ...messages.expire_delegation_token_response import ExpireDelegationTokenResponse
-from ...messages.renew_delegation_token_request import RenewDelegationTokenRequest
-from ...messages.renew_delegation_token_response import RenewDelegationTokenResponse
-from .calls import CallRunner, check
-from .security_values import DelegationToken
+from ....messages.expire_delegation_token_request import ExpireDelegationTokenRequest
+from ....messages.expire_delegation_token_response import ExpireDelegationTokenResponse
+from ....messages.renew_delegation_token_request import RenewDelegationTokenRequest
+from ....messages.renew_delegation_token_response import RenewDelegationTokenResponse
+from ..calls import CallRunner, check
+from .values import DelegationToken
 
 OWNER_FROM: Final = 3
 """CreateDelegationToken has an owner from this version on (KIP-373)."""

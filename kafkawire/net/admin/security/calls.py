@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from random import SystemRandom
 from typing import Final
 
-from ...client.arguments import INT64, text, whole
+from ....client.arguments import INT64, text, whole
+from ..session import AdminSession
 from . import acls, quotas, tokens, users
-from .security_values import (
+from .values import (
     AclBinding,
     AclFilter,
     DelegationToken,
@@ -16,7 +17,6 @@ from .security_values import (
     QuotaFilter,
     ScramCredential,
 )
-from .session import AdminSession
 
 ANY_ACL: Final = AclFilter()
 RNG: Final = SystemRandom()

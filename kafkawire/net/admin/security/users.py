@@ -9,25 +9,25 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ...client.arguments import text, whole
-from ...client.requests import CONTROLLER, LEAST_LOADED
-from ...errors import InvalidValue
-from ...messages.alter_user_scram_credentials_request import (
+from ....client.arguments import text, whole
+from ....client.requests import CONTROLLER, LEAST_LOADED
+from ....errors import InvalidValue
+from ....messages.alter_user_scram_credentials_request import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from ...messages.alter_user_scram_credentials_response import AlterUserScramCredentialsResponse
-from ...messages.api_key import ApiKey
-from ...messages.describe_user_scram_credentials_request import (
+from ....messages.alter_user_scram_credentials_response import AlterUserScramCredentialsResponse
+from ....messages.api_key import ApiKey
+from ....messages.describe_user_scram_credentials_request import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
-from ...messages.describe_user_scram_credentials_response import (
+from ....messages.describe_user_scram_credentials_response import (
     DescribeUserScramCredentialsResponse,
 )
-from .calls import CallRunner, check
-from .security_values import ScramCredential
+from ..calls import CallRunner, check
+from .values import ScramCredential
 
 
 class Mechanism(NamedTuple):

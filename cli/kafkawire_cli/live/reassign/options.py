@@ -7,9 +7,9 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from ..input.panels import Panel
-from .completion import complete_topic
-from .reassignment_files import Partition, read_assignment, read_topics
+from ...input.panels import Panel
+from ..completion import complete_topic
+from .files import Partition, read_assignment, read_topics
 
 GENERATE: Final = "--generate"
 EXECUTE: Final = "--execute"

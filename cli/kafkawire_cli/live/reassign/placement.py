@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from kafkawire.display import plural
 
-from .reassignment_files import Assignment, Partition
+from .files import Assignment, Partition
 
 
 def proposed(

@@ -1,0 +1,1 @@
+"""Where replicas are and shall be (`kafkawire reassign`)."""

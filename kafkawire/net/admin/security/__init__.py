@@ -1,0 +1,1 @@
+"""ACLs, quotas, users and delegation tokens: the requests, and the calls of an admin client."""
