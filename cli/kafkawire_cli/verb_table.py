@@ -167,6 +167,12 @@ VERBS: Final = {
         "Show, create, renew and expire delegation tokens.",
         Task.CLUSTERS,
     ),
+    "features": Verb(
+        "clusters.features",
+        "features",
+        "Show, upgrade and downgrade features of a cluster.",
+        Task.CLUSTERS,
+    ),
     "acls": Verb(
         "clusters.acls",
         "acls",

@@ -29,6 +29,8 @@ PAST: Final = {
     "cancel": "cancelled",
     "renew": "renewed",
     "expire": "expired",
+    "upgrade": "upgraded",
+    "downgrade": "downgraded",
 }
 
 
@@ -48,7 +50,7 @@ class ChangeOptions(NamedTuple):
         typer.Option(
             YES,
             "-y",
-            help="Delete, abort, cancel or expire without confirmation.",
+            help="Change without confirmation.",
             rich_help_panel=Panel.CHANGES,
         ),
     ] = False
@@ -61,7 +63,7 @@ class ChangeOptions(NamedTuple):
         """
         if self.yes and deleting is None:
             raise typer.BadParameter(
-                "only allowed with an option that deletes, aborts, cancels or expires",
+                "only allowed with an option that needs confirmation, such as a deletion",
                 param_hint=YES,
             )
         if self.dry_run and not changing:
