@@ -349,7 +349,16 @@ FEATURES: Final[dict[str, Feature]] = {
             )
         ),
     ),
-    "admin: SCRAM users, elections": Feature(NO, YES, YES, NO),
+    "admin: SCRAM users, elections": Feature(
+        NO,
+        YES,
+        YES,
+        YES,
+        (
+            "cli/verbs/test_users.py::test_a_password_that_was_set_authenticates",
+            "cli/verbs/test_reassign.py::test_preferred_leaders_are_elected",
+        ),
+    ),
     "admin: ACLs": Feature(
         NO, YES, YES, YES, ("cli/verbs/test_acls.py::test_acls_are_created_described_and_deleted",)
     ),
@@ -362,7 +371,28 @@ FEATURES: Final[dict[str, Feature]] = {
             "client/real/test_admin.py::test_transactions_are_described_and_one_is_aborted_in_a_partition",
         ),
     ),
-    "admin: quotas, reassignments, delegation tokens": Feature(NO, NO, YES, NO),
+    "admin: quotas, reassignments, delegation tokens": Feature(
+        NO,
+        NO,
+        YES,
+        YES,
+        (
+            "cli/verbs/test_quotas.py::test_quotas_are_set_described_and_removed",
+            "cli/verbs/test_reassign.py::test_partitions_are_reassigned_and_that_is_cancelled",
+            "cli/verbs/test_tokens.py::test_tokens_are_created_renewed_and_expired",
+        ),
+    ),
+    "admin: features, log directories, configurations of all resources": Feature(
+        NO,
+        NO,
+        YES,
+        YES,
+        (
+            "cli/verbs/test_features.py::test_features_are_lowered_and_raised",
+            "cli/verbs/test_log_dirs.py::test_replicas_are_described_and_moved",
+            "cli/verbs/test_configs.py::test_resources_of_several_types_are_described_and_altered",
+        ),
+    ),
     "metrics of the client": Feature(
         NO,
         "JSON, `stats_cb`",

@@ -16,6 +16,7 @@ from kafkawire.net.admin import ConfigResource
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.interop.implementations.interface import until
 from tests.real.broker import Broker
 
 TOPIC = ConfigResource("TOPIC", "orders")
@@ -209,6 +210,7 @@ def test_beside_a_real_kafka(kafka: Broker) -> None:
     metrics = ("--client-metrics", "watched", "--group", "watched-group")
     configs(*here, "--client-metrics", "watched", "--add-config", "interval.ms=30000")
     configs(*here, "--group", "watched-group", "--add-config", "consumer.session.timeout.ms=50000")
+    until(lambda: all(of(configs(*here, *metrics)).values()))  # brokers learn it later
     shown = of(configs(*here, *metrics))
     assert shown["CLIENT_METRICS watched"]["interval.ms"]["value"] == "30000"
     assert shown["GROUP watched-group"]["consumer.session.timeout.ms"]["value"] == "50000"
@@ -217,4 +219,4 @@ def test_beside_a_real_kafka(kafka: Broker) -> None:
     assert loggers["root"]["source"] == "DYNAMIC_BROKER_LOGGER_CONFIG"
     configs(*here, "--broker-defaults", "--delete-config", "log.cleaner.threads")
     configs(*here, "--client-metrics", "watched", "--delete-config", "interval.ms")
-    assert "CLIENT_METRICS watched" not in of(configs(*here))
+    until(lambda: "CLIENT_METRICS watched" not in of(configs(*here)))

@@ -15,6 +15,7 @@ from kafkawire.errors import InvalidValue, OutOfRange
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.real.broker import Broker
 
 METADATA = "metadata.version"
 SHARE = "share.version"
@@ -141,3 +142,14 @@ def test_what_the_cluster_refuses_is_named(admin: Admin, here: tuple[str, str]) 
         assert reason in done.stderr
         assert "\x1b" not in done.stderr
     assert levels(admin)[SHARE] > 0
+
+
+def test_beside_a_real_kafka(kafka: Broker) -> None:
+    here = ("-b", kafka.bootstrap)
+    shown = {one["name"]: one for one in features(*here)["features"]}
+    share = shown[SHARE]
+    planned = features(*here, "--downgrade", f"{SHARE}=0", "--dry-run")
+    assert planned["changes"][0]["feature"]["previous_level"] == share["level"]
+    refused = run("features", *here, "--upgrade", f"{SHARE}={share['highest'] + 1}")
+    assert (refused.exit_code, SHARE in refused.stderr) == (1, True)
+    assert features(*here)["features"] == list(shown.values())

@@ -15,6 +15,8 @@ from kafkawire.net.admin import ReplicaInfo
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.interop.implementations.interface import until
+from tests.real.broker import Broker
 
 ORDERS = ("orders", 0)
 
@@ -49,10 +51,14 @@ def log_dirs(*words: str, code: int = 0) -> Any:
 
 def replica(admin: Admin, topic: str = "orders") -> ReplicaInfo:
     """Return the replica of a topic on broker 1 when it does not move."""
-    while True:
-        rows = [row for row in admin.describe_replicas(1) if row.topic == topic]
-        if len(rows) == 1 and not rows[0].is_future:
-            return rows[0]
+    rows: list[ReplicaInfo] = []
+
+    def is_settled() -> bool:
+        rows[:] = [row for row in admin.describe_replicas(1) if row.topic == topic]
+        return [row.is_future for row in rows] == [False]
+
+    until(is_settled)
+    return rows[0]
 
 
 def elsewhere(admin: Admin) -> str:
@@ -142,3 +148,13 @@ def test_what_the_broker_does_not_have_is_named(admin: Admin, here: tuple[str, s
         assert (done.exit_code, done.stdout) == (1, "")
         assert reason in done.stderr
         assert "\x1b" not in done.stderr
+
+
+def test_beside_a_real_kafka(kafka: Broker) -> None:
+    here = ("-b", kafka.bootstrap)
+    [broker] = log_dirs(*here, "--broker", "1")["brokers"]
+    [directory] = broker["log_dirs"]
+    assert directory["path"] == str(kafka.data)
+    assert directory["total"] >= directory["usable"] > 0
+    refused = run("log-dirs", *here, "--broker", "1", "--move", "none:0", "--to", "/elsewhere")
+    assert (refused.exit_code, "LOG_DIR_NOT_FOUND" in refused.stderr) == (1, True)

@@ -14,6 +14,8 @@ from kafkawire.errors import InvalidValue
 from kafkawire.net.admin import DEFAULT_ENTITY, QuotaEntity, QuotaFilter
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.interop.implementations.interface import until
+from tests.real.broker import Broker
 
 ALICE = QuotaEntity("alice")
 OTHERS = QuotaEntity(DEFAULT_ENTITY, "app")
@@ -129,3 +131,21 @@ def test_an_unknown_quota_is_an_error_of_the_cluster(here: tuple[str, str]) -> N
 def test_hostile_names_do_not_reach_the_terminal(admin: Admin, here: tuple[str, str]) -> None:
     admin.alter_client_quotas({QuotaEntity("\x1b[31mred"): {"producer_byte_rate": 1}})
     assert "\x1b" not in run("quotas", *here).stdout
+
+
+def test_beside_a_real_kafka(kafka: Broker) -> None:
+    here = ("-b", kafka.bootstrap, "--user", "limited", "--client-defaults")
+    changed = ("--add-config", "producer_byte_rate=2048", "--add-config", "request_percentage=50.5")
+    quotas(*here, *changed, "--dry-run")
+    assert quotas(*here)["quotas"] == []
+    quotas(*here, *changed)
+    until(lambda: bool(quotas(*here)["quotas"]))  # brokers learn it later
+    assert quotas(*here)["quotas"] == [
+        {
+            "user": "limited",
+            "client_id": None,
+            "values": {"producer_byte_rate": 2048.0, "request_percentage": 50.5},
+        }
+    ]
+    quotas(*here, "--delete-config", "producer_byte_rate", "--delete-config", "request_percentage")
+    until(lambda: not quotas(*here)["quotas"])

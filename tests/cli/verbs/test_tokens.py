@@ -16,6 +16,7 @@ from kafkawire.errors import InvalidValue
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.interop.implementations.interface import until
 from tests.real.broker import PASSWORD, USER, Broker
 
 ALICE = {
@@ -178,9 +179,7 @@ def test_beside_a_real_kafka(kafka: Broker, tmp_path: Path) -> None:
     [created] = tokens(*here, "--create", "--show-secrets")["changes"]
     token = created["token"]
     assert token["owner"] == f"User:{USER}"
-    while token["token_id"] not in listed(here):  # the broker learns it from the controller
-        pass
+    until(lambda: token["token_id"] in listed(here))  # brokers learn it later
     tokens(*here, "--renew", token["token_id"])
     tokens(*here, "--expire", token["token_id"], "--yes")
-    while token["token_id"] in listed(here):
-        pass
+    until(lambda: token["token_id"] not in listed(here))

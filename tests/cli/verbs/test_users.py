@@ -16,6 +16,7 @@ from kafkawire.net.admin import ScramCredential
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
+from tests.interop.implementations.interface import until
 from tests.real.broker import Broker
 
 PASSWORD = "correct horse"
@@ -186,12 +187,17 @@ def test_an_unknown_user_is_an_error_of_the_cluster(here: tuple[str, ...]) -> No
     assert "\x1b" not in done.stderr
 
 
+def of_user(here: tuple[str, str], name: str) -> list[Any]:
+    return [one for one in users(*here)["credentials"] if one["user"] == name]
+
+
 def test_beside_a_real_kafka(kafka: Broker) -> None:
     here = ("-b", kafka.bootstrap)
     words = (*here, "--add", "--user", "scram-user", "--password-file", "-")
     users(*words, "--mechanism", "SCRAM-SHA-256", stdin=PASSWORD)
     users(*words, "--iterations", "5000", stdin=PASSWORD)
-    shown = users(*here, "--user", "scram-user")["credentials"]
+    until(lambda: len(of_user(here, "scram-user")) == 2)  # brokers learn it later
+    shown = of_user(here, "scram-user")
     assert [(one["mechanism"], one["iterations"]) for one in shown] == [
         ("SCRAM-SHA-256", 4096),
         ("SCRAM-SHA-512", 5000),
@@ -206,5 +212,6 @@ def test_beside_a_real_kafka(kafka: Broker) -> None:
     with Admin(config) as admin:
         assert admin.describe_cluster().brokers
     users(*here, "--remove", "--user", "scram-user", "--yes")
+    until(lambda: not of_user(here, "scram-user"))
     unknown = run("users", *here, "--user", "scram-user")
     assert (unknown.exit_code, unknown.stdout) == (1, "")
