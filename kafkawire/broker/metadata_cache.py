@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ..configs import ResourceType
+from ..configs import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, ConfigKey, ResourceType
 from ..configs.features import KRAFT, Feature, served_level
 from ..metadata import (
     NO_LEADER,
@@ -166,7 +166,17 @@ class MetadataCache:
 
     def group_configs(self, group_id: str) -> Mapping[str, str]:
         """Return the values set for a group."""
-        return self.image.config(ResourceType.GROUP, group_id)
+        return self._normalized(ResourceType.GROUP, group_id, GROUP_CONFIGS)
+
+    def client_metrics_configs(self, subscription: str) -> Mapping[str, str]:
+        """Return the values set for a subscription of client metrics."""
+        return self._normalized(ResourceType.CLIENT_METRICS, subscription, CLIENT_METRICS_CONFIGS)
+
+    def _normalized(
+        self, type: ResourceType, name: str, keys: Mapping[str, ConfigKey]
+    ) -> Mapping[str, str]:
+        configs = self.image.config(type, name)
+        return {key: keys[key].normalized(value) for key, value in configs.items() if key in keys}
 
     def configured(self, type: int) -> list[str]:
         """Return the names of the resources of a type for which values are set."""

@@ -2,31 +2,31 @@
 
 from .keys import (
     BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
-    LEAST,
-    SHARE_CONFIGS_SINCE,
     TOPIC_CONFIGS,
     ConfigKey,
     ConfigSource,
-    ConfigType,
     ResourceType,
     Update,
     broker_configs,
     config_error,
+    group_configs,
+    inherited,
     source_of,
 )
 from .listener_keys import ListenerKey, listener_key, prefixed
 from .texts import broker_config_hint, config_texts, list_items, topic_config_hint
+from .valid import ConfigType
 
 __all__ = [
     "BROKER_CONFIGS",
+    "CLIENT_METRICS_CONFIGS",
     "ConfigKey",
     "ConfigSource",
     "ConfigType",
     "GROUP_CONFIGS",
-    "LEAST",
     "ListenerKey",
-    "SHARE_CONFIGS_SINCE",
     "ResourceType",
     "TOPIC_CONFIGS",
     "Update",
@@ -34,6 +34,8 @@ __all__ = [
     "broker_configs",
     "config_error",
     "config_texts",
+    "group_configs",
+    "inherited",
     "list_items",
     "listener_key",
     "prefixed",

@@ -23,6 +23,7 @@ from ..metadata import (
     broker_value,
     replay,
     topic_value,
+    value_of_topic,
 )
 from ..metadata.registrations import UNASSIGNED
 from ..metadata.versions import ELR, OLDEST, TRANSACTIONS, versioned
@@ -185,6 +186,10 @@ class ControllerState:
     def topic_value(self, topic: str, name: str) -> str:
         """Return the value of a topic's key, its own or that of the brokers."""
         return topic_value(self.image, topic, name, self.config.static)
+
+    def value_of_topic(self, configs: Mapping[str, str], name: str) -> str:
+        """Return the value of a key of a topic with these configs."""
+        return value_of_topic(self.image, configs, name, self.config.static)
 
     def min_isr(self, topic_id: bytes) -> int:
         """Return the effective `min.insync.replicas`: no more than there are replicas."""

@@ -5,7 +5,7 @@ One home for what controllers decide on and brokers observe: brokers, topics, co
     records ─▶ MetadataLoader ─▶ MetadataImage, MetadataDelta        snapshot(image) ─▶ records
 """
 
-from .configs import broker_value, topic_value
+from .configs import broker_value, topic_value, value_of_topic
 from .delta import MetadataDelta, everything, slices
 from .image import METADATA_VERSION, ConfigResource, MetadataImage, QuotaEntity, TopicImage
 from .indexes import TopicIdPartition
@@ -46,4 +46,5 @@ __all__ = [
     "slices",
     "snapshot",
     "topic_value",
+    "value_of_topic",
 ]

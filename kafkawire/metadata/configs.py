@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..configs import BROKER_CONFIGS, TOPIC_CONFIGS, ResourceType
+from ..configs import BROKER_CONFIGS, TOPIC_CONFIGS, ResourceType, inherited
 from .image import MetadataImage
 
 CLUSTER_WIDE: Final = ""
@@ -22,8 +22,9 @@ def broker_value(
     for resource in (broker, CLUSTER_WIDE):
         dynamic = image.config(ResourceType.BROKER, resource).get(name)
         if dynamic is not None:
-            return dynamic
-    return static.get(name) or BROKER_CONFIGS[name].default or ""
+            return BROKER_CONFIGS[name].normalized(dynamic)
+    value = static.get(name)
+    return BROKER_CONFIGS[name].normalized(value) if value else BROKER_CONFIGS[name].default or ""
 
 
 def topic_value(
@@ -34,8 +35,19 @@ def topic_value(
     broker: str = CLUSTER_WIDE,
 ) -> str:
     """Return the value of a topic's key, its own or that of the broker."""
-    own = image.config(ResourceType.TOPIC, topic).get(name)
-    synonym = TOPIC_CONFIGS[name].synonym
-    if own is not None or synonym is None:
-        return own or TOPIC_CONFIGS[name].default or ""
-    return broker_value(image, synonym, static, broker)
+    return value_of_topic(image, image.config(ResourceType.TOPIC, topic), name, static, broker)
+
+
+def value_of_topic(
+    image: MetadataImage,
+    configs: Mapping[str, str],
+    name: str,
+    static: Mapping[str, str],
+    broker: str = CLUSTER_WIDE,
+) -> str:
+    """Return the value of a key of a topic with these configs."""
+    own = configs.get(name)
+    key = TOPIC_CONFIGS[name]
+    if own is not None:
+        return key.normalized(own)
+    return inherited(key, lambda synonym: broker_value(image, synonym, static, broker))

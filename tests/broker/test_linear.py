@@ -282,14 +282,14 @@ def test_a_list_does_not_grow_for_ever_and_has_each_value_once() -> None:
         assert topic is not None
         return topic.configs[key]
 
-    assert altered(client, APPEND, "a,b,a").error_code == E.NONE
-    assert altered(client, APPEND, "b,c").error_code == E.NONE
-    assert throttled() == "a,b,c"
-    assert altered(client, SUBTRACT, "b,x").error_code == E.NONE
-    assert throttled() == "a,c"
-    found = altered(client, APPEND, "d" * 32_000)
+    assert altered(client, APPEND, "0:1,0:2,0:1").error_code == E.NONE
+    assert altered(client, APPEND, "0:2,0:3").error_code == E.NONE
+    assert throttled() == "0:1,0:2,0:3"
+    assert altered(client, SUBTRACT, "0:2,9:9").error_code == E.NONE
+    assert throttled() == "0:1,0:3"
+    found = altered(client, APPEND, "1:" + "4" * 32_000)
     assert found.error_code == E.NONE
-    found = altered(client, APPEND, "e" * 1_000)
+    found = altered(client, APPEND, "2:" + "5" * 1_000)
     assert found.error_code == E.INVALID_CONFIG
     assert "32767" in found.error_message
 

@@ -5,13 +5,23 @@ Every value has its source; synonyms are the sources in the order of precedence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
+from typing import Final, NamedTuple
 
-from ...configs import ConfigKey, ConfigSource, ConfigType, Update, listener_key
+from ...configs import (
+    CLIENT_METRICS_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigKey,
+    ConfigSource,
+    ConfigType,
+    Update,
+    listener_key,
+)
 from .settings import Settings
 
 Synonym = tuple[str, str | None, ConfigSource]
+STATIC: Final = ConfigSource.STATIC_BROKER_CONFIG
 
 
 class Described(NamedTuple):
@@ -29,29 +39,68 @@ class Described(NamedTuple):
     sensitive: bool = False
 
 
-def described(
-    settings: Settings,
-    keys: Mapping[str, ConfigKey],
-    own: Mapping[str, str],
-    source: ConfigSource = ConfigSource.DYNAMIC_TOPIC_CONFIG,
+def topic_described(settings: Settings, own: Mapping[str, str]) -> list[Described]:
+    """Describe all keys of a topic. own: the values set for it."""
+    return [
+        _described(
+            name,
+            key,
+            settings.topic(own, name),
+            _own(name, key, own, ConfigSource.DYNAMIC_TOPIC_CONFIG)
+            + _broker_synonyms(settings, [each.name for each in key.synonyms], {}),
+        )
+        for name, key in _shown_keys(TOPIC_CONFIGS, own)
+    ]
+
+
+def group_described(
+    settings: Settings, keys: Mapping[str, ConfigKey], own: Mapping[str, str]
 ) -> list[Described]:
-    """Describe all keys of a topic or a group. own: the values set for it. source: of these."""
-    return [_own_value(settings, name, key, own, source) for name, key in sorted(keys.items())]
+    """Describe keys of a group. own: the values set for it."""
+    rows = []
+    for name, key in _shown_keys(keys, own):
+        default_name = f"group.{name}" if key.internal else name
+        default = (default_name, key.default, ConfigSource.DEFAULT_CONFIG)
+        inherited = _broker_synonyms(settings, [each.name for each in key.synonyms], {})
+        set_here = _own(name, key, own, ConfigSource.DYNAMIC_GROUP_CONFIG)
+        synonyms = set_here + (inherited or [default])
+        rows.append(_described(name, key, synonyms[0][1], synonyms))
+    return rows
 
 
-def _own_value(
-    settings: Settings, name: str, key: ConfigKey, own: Mapping[str, str], own_source: ConfigSource
-) -> Described:
-    synonyms: list[Synonym] = []
-    if name in own:
-        synonyms.append((name, own[name], own_source))
-    if key.synonym is not None:
-        synonyms += _broker_synonyms(settings, key.synonym, {})
-    elif own_source is ConfigSource.DYNAMIC_GROUP_CONFIG:
-        synonyms.append((name, key.default, ConfigSource.DEFAULT_CONFIG))
-    value, source = (key.default, ConfigSource.DEFAULT_CONFIG)
-    if synonyms:
-        _, value, source = synonyms[0]
+def client_metrics_described(own: Mapping[str, str]) -> list[Described]:
+    """Describe all keys of a subscription of client metrics. own: the values set for it."""
+    return [
+        _described(
+            name,
+            key,
+            own.get(name, key.default),
+            _own(name, key, own, ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG),
+        )
+        for name, key in _shown_keys(CLIENT_METRICS_CONFIGS, own)
+    ]
+
+
+def loggers_described(levels: Mapping[str, str]) -> list[Described]:
+    """Describe loggers. levels: of each."""
+    source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
+    return [
+        Described(name, level, source, ConfigType.UNKNOWN, []) for name, level in levels.items()
+    ]
+
+
+def _shown_keys(
+    keys: Mapping[str, ConfigKey], own: Mapping[str, str]
+) -> list[tuple[str, ConfigKey]]:
+    return [(name, key) for name, key in sorted(keys.items()) if name in own or not key.internal]
+
+
+def _own(name: str, key: ConfigKey, own: Mapping[str, str], source: ConfigSource) -> list[Synonym]:
+    return [(name, key.normalized(own[name]), source)] if name in own else []
+
+
+def _described(name: str, key: ConfigKey, value: str | None, synonyms: list[Synonym]) -> Described:
+    source = synonyms[0][2] if synonyms else ConfigSource.DEFAULT_CONFIG
     return Described(name, value, source, key.type, synonyms)
 
 
@@ -60,11 +109,15 @@ def broker_described(settings: Settings, own: Mapping[str, str]) -> list[Describ
 
     own: static values of that broker alone.
     """
-    of_release = [
-        _shown(name, key, _broker_synonyms(settings, name, own))
-        for name, key in settings.keys.items()
-    ]
-    return sorted((*of_release, *_of_listeners(settings, own)), key=lambda each: each.name)
+    rows = [*_of_release(settings, own), *_of_listeners(settings, own)]
+    return sorted(rows, key=lambda row: row.name)
+
+
+def _of_release(settings: Settings, own: Mapping[str, str]) -> Iterator[Described]:
+    for name, key in settings.keys.items():
+        row = _shown(name, key, _broker_synonyms(settings, TOGETHER.get(name, (name,)), own, name))
+        value = row.value
+        yield row if value is None else row._replace(value=key.normalized(value))
 
 
 def _of_listeners(settings: Settings, own: Mapping[str, str]) -> Iterator[Described]:
@@ -73,7 +126,7 @@ def _of_listeners(settings: Settings, own: Mapping[str, str]) -> Iterator[Descri
         parsed = listener_key(name)
         if parsed is not None:
             static = (name, value, ConfigSource.STATIC_BROKER_CONFIG)
-            synonyms = [static, *_broker_synonyms(settings, parsed.name, own)]
+            synonyms = [static, *_broker_synonyms(settings, (parsed.name,), own)]
             key = parsed.key._replace(update=Update.READ_ONLY)
             yield _shown(name, key, synonyms)
 
@@ -96,11 +149,36 @@ def _shown(name: str, key: ConfigKey, synonyms: list[Synonym]) -> Described:
     return Described(name, value, source, key.type, synonyms, read_only, key.sensitive)
 
 
-def _broker_synonyms(settings: Settings, name: str, own: Mapping[str, str]) -> list[Synonym]:
-    found: list[Synonym] = [(name, value, source) for value, source in settings.given_at(name)]
-    if name in own and not any(each[2] is ConfigSource.STATIC_BROKER_CONFIG for each in found):
-        found.append((name, own[name], ConfigSource.STATIC_BROKER_CONFIG))
-    default = settings.default(name)
-    if default is not None:
-        found.append((name, default, ConfigSource.DEFAULT_CONFIG))
-    return found
+def _broker_synonyms(
+    settings: Settings, names: Sequence[str], own: Mapping[str, str], described: str | None = None
+) -> list[Synonym]:
+    """Return each source of a value that a broker's keys have, in the order of precedence.
+
+    names: keys for the same thing, as hours and minutes. described: the one of them, by default
+    the first; what others have counts only after a value of its own, as in Kafka.
+    """
+    rows: list[Synonym] = []
+    for name in names:
+        values = settings.given_at(name)
+        rows += [(name, value, source) for value, source in values]
+        if name in own and all(source is not STATIC for _, source in values):
+            rows.append((name, own[name], STATIC))
+        default = settings.default(name)
+        if default is not None:
+            rows.append((name, default, ConfigSource.DEFAULT_CONFIG))
+    rows.sort(key=lambda row: row[2])
+    first = described or (names[0] if names else "")
+    return list(dropwhile(lambda row: row[0] != first, rows))
+
+
+def _together() -> dict[str, tuple[str, ...]]:
+    """Return key of a broker -> the keys for the same thing; the first that is set counts."""
+    groups = [tuple(each.name for each in key.synonyms) for key in TOPIC_CONFIGS.values()]
+    together = {name: names for names in groups if len(names) > 1 for name in names}
+    del together[FLUSH_CHECKS]
+    return together
+
+
+FLUSH_CHECKS: Final = "log.flush.scheduler.interval.ms"
+"""Is the default of `log.flush.interval.ms`, and has a meaning of its own."""
+TOGETHER: Final[Mapping[str, tuple[str, ...]]] = _together()

@@ -14,6 +14,7 @@ from ...configs import (
     ConfigSource,
     broker_config_hint,
     config_error,
+    inherited,
     list_items,
     listener_key,
     prefixed,
@@ -37,8 +38,9 @@ class Settings:
                 hint = broker_config_hint(name) if key is None else ""
                 raise ValueError(f"{reason}{hint}")
         self.keys = keys
-        self.given: dict[str, str] = dict(given)
+        self.given: dict[str, str] = {name: _normalized(name, given[name]) for name in given}
         self._static = dict(given)
+        self._dynamic: dict[str, str] = {}
         self._altered: dict[str, ConfigSource] = {}
         self._numbers: dict[str, int] = {}
 
@@ -52,22 +54,24 @@ class Settings:
         self._numbers.pop(name, None)
         if value is None:
             self._altered.pop(name, None)
+            self._dynamic.pop(name, None)
             self.given.pop(name, None)
             if name in self._static:
-                self.given[name] = self._static[name]
+                self.given[name] = _normalized(name, self._static[name])
         else:
             self._altered[name] = source
-            self.given[name] = value
+            self._dynamic[name] = value
+            self.given[name] = _normalized(name, value)
 
     def altered(self, source: ConfigSource) -> dict[str, str]:
         """Return the dynamic values of a source: for one broker or for all."""
-        return {name: self.given[name] for name, at in self._altered.items() if at is source}
+        return {name: self._dynamic[name] for name, at in self._altered.items() if at is source}
 
     def given_at(self, name: str) -> list[tuple[str, ConfigSource]]:
         """Return the configured values of a key with their sources, the effective one first."""
         found = []
         if name in self._altered:
-            found.append((self.given[name], self._altered[name]))
+            found.append((self._dynamic[name], self._altered[name]))
         if name in self._static:
             found.append((self._static[name], ConfigSource.STATIC_BROKER_CONFIG))
         return found
@@ -115,8 +119,12 @@ class Settings:
     def topic(self, configs: Mapping[str, str], name: str) -> str:
         """A topic's value: its own, else the broker's, else the default."""
         own = configs.get(name)
+        key = TOPIC_CONFIGS[name]
         if own is not None:
-            return own
-        synonym = TOPIC_CONFIGS[name].synonym
-        text = "" if synonym is None else self.text(synonym)
-        return text or TOPIC_CONFIGS[name].default or ""
+            return key.normalized(own)
+        return inherited(key, self.text)
+
+
+def _normalized(name: str, value: str) -> str:
+    key = BROKER_CONFIGS.get(name)
+    return value if key is None else key.normalized(value)

@@ -6,39 +6,39 @@ which may have another release, stores what it gets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ...configs import (
     BROKER_CONFIGS,
     GROUP_CONFIGS,
-    LEAST,
-    ConfigKey,
-    ConfigType,
     ResourceType,
     Update,
     config_error,
     source_of,
 )
-from ...controller.operations.alter_configs import changes
+from ...configs.rules import broker_error, group_error, key_error
+from ...controller.operations.alter_configs import DELETE, changes
 from ...controller.operations.assignments import Refused
 from ...controller.operations.refusals import refusal
 from ...messages.alter_configs_request import AlterConfigsRequest
 from ...messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from ...primitives import Message
 from ...protocol import ErrorCode
-from ..configs import Settings
-from ..configs.offset_reset import is_offset_reset
+from ..configs import Settings, loggers
 from ..request import DELAYED, HandlerResult, Request
 from . import AnyPlan, ForwardingManager, Submit
 
-Problem = tuple[ErrorCode, str]
+E = ErrorCode
+Problem = tuple[ErrorCode, str | None]
+ConfigsOf = Callable[[str], Mapping[str, str]]
+"""Group -> the values set for it."""
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
-SHARE: Final = "share"
-STREAMS: Final = "streams"
-STANDBY_REPLICAS: Final = "streams.num.standby.replicas"
-RESET: Final = "share.auto.offset.reset"
+ASSIGNORS: Final = "group.streams.assignors"
+SECURITY: Final = ("ssl.key.", "ssl.keystore.", "ssl.truststore.")
+"""Keys that Kafka changes for one listener: `listener.name.NAME.ssl....`; not offered here."""
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
 
 
@@ -80,12 +80,16 @@ class ConfigPlan:
 class CheckedForwarding(ForwardingManager):
     """The way of the clients of a broker to the active controller."""
 
-    def __init__(self, settings: Settings, node_id: int, submit: Submit) -> None:
+    def __init__(
+        self, settings: Settings, node_id: int, submit: Submit, configs_of_group: ConfigsOf
+    ) -> None:
         super().__init__(submit)
+        self._configs_of_group = configs_of_group
         self._settings = settings
         self._own = str(node_id)
         self._checks = {
             ResourceType.BROKER: self._problem,
+            ResourceType.BROKER_LOGGER: self._logger_problem,
             ResourceType.GROUP: self._group_problem,
         }
 
@@ -110,61 +114,53 @@ class CheckedForwarding(ForwardingManager):
         return DELAYED
 
     def _refused(self, body: Changes) -> dict[int, Problem]:
-        found = {}
+        """Return position -> error of the resources that the controller does not get.
+
+        Levels of loggers are changed here: their error is NONE.
+        """
         resources: list[Any] = [*body.resources]
-        for at, resource in enumerate(resources):
+        counts = Counter((each.resource_type, each.resource_name) for each in resources)
+        decided = {}
+        for position, resource in enumerate(resources):
             check = self._checks.get(resource.resource_type)
             problem = check and check(body, resource.resource_name, resource.configs)
+            if counts[resource.resource_type, resource.resource_name] > 1:
+                problem = E.INVALID_REQUEST, "Each resource must appear at most once."
             if problem is not None:
-                found[at] = problem
-        return found
+                decided[position] = problem
+        return decided
 
-    def _group_problem(self, body: Changes, _name: str, configs: Sequence[Any]) -> Problem | None:
+    def _logger_problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem:
+        """Change levels of loggers. AlterConfigs cannot: only the other API can (KIP-412)."""
+        if isinstance(body, AlterConfigsRequest):
+            return E.INVALID_REQUEST, f"Unknown resource type {ResourceType.BROKER_LOGGER}"
+        if not name.lstrip("+-").isdecimal():
+            return E.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
+        if name != self._own:
+            reason = f"Unexpected node id. Expected {self._own}, but received {name}"
+            return E.INVALID_REQUEST, reason
+        problem = _form_problem(configs) or loggers.problem(configs)
+        if problem is None and not body.validate_only:
+            loggers.apply(configs)
+        return problem or (E.NONE, None)
+
+    def _group_problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem | None:
         """Return why a change of a group is not valid, None if it is."""
+        if name == "":
+            return None
+        old = self._configs_of_group(name)
         try:
-            wanted = changes(body, configs, {}, ResourceType.GROUP)
+            wanted = changes(body, configs, old, ResourceType.GROUP)
         except Refused as refused:
             return refused.error, refused.message or ""
-        for key, value in wanted.items():
-            config = GROUP_CONFIGS.get(key)
-            if config is None:
-                return ErrorCode.INVALID_CONFIG, f"Unknown group config name: {key}"
-            invalid = None if value is None else self._invalid(config, key, value)
-            if invalid is not None:
-                return ErrorCode.INVALID_CONFIG, invalid
-        return None
+        merged = {key: value for key, value in {**old, **wanted}.items() if value is not None}
+        invalid = next(filter(None, (_group_error(*each) for each in merged.items())), None)
+        streams = self._settings.text(ASSIGNORS) if ASSIGNORS in self._settings.keys else ""
+        invalid = invalid or group_error(merged, self._number, streams)
+        return None if invalid is None else (E.INVALID_CONFIG, invalid)
 
-    def _invalid(self, config: ConfigKey, key: str, value: str) -> str | None:
-        """Return why a value of a group is not valid."""
-        invalid = config_error(config, key, value)
-        problem = ""
-        if invalid is None and config.type is ConfigType.INT:
-            problem = self._range_problem(key, int(value))
-        elif key == RESET and not is_offset_reset(value):
-            problem = "expected earliest, latest or by_duration:<duration>"
-        if problem:
-            return f"Invalid value {value} for configuration {key}: {problem}"
-        return invalid
-
-    def _range_problem(self, key: str, value: int) -> str:
-        """Return why a number of a group is too small or too large, "" if it is not.
-
-        Share and Streams groups must be within the bounds of the broker; consumer groups are
-        brought there.
-        """
-        least = LEAST.get(key, 1)
-        if value < least:
-            return f"Value must be at least {least}"
-        kind, _, rest = key.partition(".")
-        bounds = [f"group.{kind}.{bound}.{rest}" for bound in ("min", "max")]
-        if key == STANDBY_REPLICAS:
-            most = self._settings.number("group.streams.max.standby.replicas")
-            return "" if value <= most else f"Value must be at most {most}"
-        bounded = kind in (SHARE, STREAMS)
-        if not bounded or not all(each in self._settings.keys for each in bounds):
-            return ""
-        low, high = map(self._settings.number, bounds)
-        return "" if low <= value <= high else f"Value must be between {low} and {high}"
+    def _number(self, key: str) -> int | None:
+        return self._settings.number(key) if key in self._settings.keys else None
 
     def _problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem | None:
         """Return why this broker could not apply a change, None if it could.
@@ -172,26 +168,51 @@ class CheckedForwarding(ForwardingManager):
         name: a broker's, or "" for all.
         """
         if name not in ("", self._own):
-            reason = f"Unexpected broker id, expected {self._own} or empty string, but received "
-            return ErrorCode.INVALID_REQUEST, reason + name
+            expected = f"expected {self._own} or empty string, but received {name}"
+            return E.INVALID_REQUEST, f"Unexpected broker id, {expected}"
         values = self._settings.altered(source_of(name))
         try:
             wanted = changes(body, configs, values, ResourceType.BROKER)
         except Refused as refused:
-            return ErrorCode.INVALID_REQUEST, refused.message or ""
-        fixed: list[str] = []
+            return E.INVALID_REQUEST, refused.message or ""
+        changed = {key: value for key, value in wanted.items() if values.get(key) != value}
+        reason = _not_dynamic(changed, name)
         for key, value in wanted.items():
-            config = BROKER_CONFIGS.get(key)
-            invalid = None if value is None else config_error(config, key, value)
-            if invalid is not None:
-                return ErrorCode.INVALID_REQUEST, invalid
-            if values.get(key) != value and config is not None and not _may_change(config, name):
-                fixed.append(key)
-        if fixed:
-            return ErrorCode.INVALID_REQUEST, f"not dynamic here: {', '.join(sorted(fixed))}"
-        return None
+            if reason is None and value is not None:
+                reason = config_error(BROKER_CONFIGS.get(key), key, value)
+            if reason is None and value is not None:
+                reason = broker_error(key, value, self._settings.text)
+        return None if reason is None else (E.INVALID_REQUEST, reason)
 
 
-def _may_change(config: ConfigKey, resource: str) -> bool:
-    of_one = config.update is Update.PER_BROKER and resource != ""
-    return config.update is Update.CLUSTER_WIDE or of_one
+def _group_error(key: str, value: str) -> str | None:
+    return key_error(GROUP_CONFIGS, "group", key, value)
+
+
+def _form_problem(configs: Sequence[Any]) -> Problem | None:
+    """Return what is wrong with a request whatever its values are."""
+    if len({each.name for each in configs}) != len(configs):
+        return E.INVALID_REQUEST, "Error due to duplicate config keys"
+    nulls = [
+        each.name for each in configs if each.value is None and each.config_operation != DELETE
+    ]
+    if nulls:
+        return E.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}"
+    return None
+
+
+def _not_dynamic(changed: Mapping[str, str | None], resource: str) -> str | None:
+    """Return which keys cannot be changed for one broker, or for all of them (""), and why."""
+    updates = {key: BROKER_CONFIGS[key].update for key in changed if key in BROKER_CONFIGS}
+    of_one = sorted(key for key, update in updates.items() if update is Update.PER_BROKER)
+    reasons = {
+        "Cannot update these configs dynamically": sorted(
+            key for key, update in updates.items() if update is Update.READ_ONLY
+        ),
+        "These security configs can be dynamically updated only per-listener using the listener "
+        "prefix": [key for key in of_one if key.startswith(SECURITY)],
+        "Cannot update these configs at default cluster level, broker id must be specified": (
+            [] if resource else of_one
+        ),
+    }
+    return next((f"{why}: [{', '.join(keys)}]" for why, keys in reasons.items() if keys), None)

@@ -7,7 +7,7 @@ response with what it has refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ...configs import ResourceType
 from ...primitives import Message
@@ -16,8 +16,12 @@ from ..security.operations import AclResource
 from ..security.permissions import Permission
 from .access import ERRORS, Access, with_
 
-BROKER_LOGGER, CLIENT_METRICS = 8, 16
-"""Types of config resources."""
+OF_CLUSTER: Final = (
+    ResourceType.BROKER,
+    ResourceType.BROKER_LOGGER,
+    ResourceType.CLIENT_METRICS,
+)
+"""The types of config resources that the permissions of the cluster are for."""
 Complete = Callable[[Any], None]
 """Changes the response to the part that has passed."""
 
@@ -194,7 +198,7 @@ def each_resource(permissions: Mapping[int, Permission], results: str) -> Check:
 def of_configs(cluster: Permission, topic: Permission, group: Permission) -> dict[int, Permission]:
     """Return the permission for the configs of each type of resource."""
     return {
-        **dict.fromkeys((int(ResourceType.BROKER), BROKER_LOGGER, CLIENT_METRICS), cluster),
+        **dict.fromkeys(map(int, OF_CLUSTER), cluster),
         int(ResourceType.TOPIC): topic,
         int(ResourceType.GROUP): group,
     }

@@ -10,14 +10,13 @@ v4   flexible
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from re import compile
 from typing import Final
 
 from ...configs import (
-    GROUP_CONFIGS,
-    SHARE_CONFIGS_SINCE,
-    TOPIC_CONFIGS,
     ConfigSource,
     ResourceType,
+    group_configs,
 )
 from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -29,20 +28,24 @@ from ...messages.describe_configs_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..configs import loggers
 from ..configs.descriptions import (
     Described,
     broker_described,
+    client_metrics_described,
     default_described,
-    described,
+    group_described,
+    loggers_described,
+    topic_described,
 )
 from ..network.connection import Connection
-from ..releases import before
 from ..request import Request, Work
 from ..security.protocols import SecurityProtocol
 
 E = ErrorCode
 SOURCE_FROM: Final = 1
 TYPE_FROM: Final = 3
+NODE_ID: Final = compile(r"[+-]?[0-9]{1,10}")
 
 
 def handle(
@@ -52,7 +55,7 @@ def handle(
     _connection: Connection,
     _now: float,
 ) -> Work[DescribeConfigsResponse]:
-    """Describe topics, brokers and groups.
+    """Describe topics, brokers, groups, loggers and subscriptions of client metrics.
 
     Duplicates are described once: a few bytes name a resource, thousands describe it.
     """
@@ -111,7 +114,7 @@ def _topic(broker: Broker, name: str) -> Found:
     topic = broker.topics.get(name)
     if topic is None:
         return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
-    return described(broker.settings, TOPIC_CONFIGS, topic.configs)
+    return topic_described(broker.settings, topic.configs)
 
 
 def _broker(broker: Broker, name: str) -> Found:
@@ -127,22 +130,39 @@ def _broker(broker: Broker, name: str) -> Found:
 def _group(broker: Broker, name: str) -> Found:
     if name == "":
         return E.INVALID_REQUEST, "Group name must not be empty"
-    keys = {key: of for key, of in GROUP_CONFIGS.items() if _is_of_release(broker, key, of.synonym)}
-    own = broker.metadata.group_configs(name)
-    return described(broker.settings, keys, own, ConfigSource.DYNAMIC_GROUP_CONFIG)
+    keys = group_configs(broker.apis.release)
+    return group_described(broker.settings, keys, broker.metadata.group_configs(name))
 
 
-def _is_of_release(broker: Broker, key: str, synonym: str | None) -> bool:
-    """Whether the release has a key of groups."""
-    since = SHARE_CONFIGS_SINCE.get(key)
-    if since is not None:
-        return not before(broker.apis.release, since)
-    return synonym in broker.settings.keys
+def _client_metrics(broker: Broker, name: str) -> Found:
+    if name == "":
+        return E.INVALID_REQUEST, "Client metrics subscription name must not be empty"
+    return client_metrics_described(broker.metadata.client_metrics_configs(name))
+
+
+def _loggers(broker: Broker, name: str) -> Found:
+    reason = _other_broker(broker, name)
+    if name == "":
+        reason = "Broker id must not be empty"
+    if reason is not None:
+        return E.INVALID_REQUEST, reason
+    return loggers_described(loggers.levels())
+
+
+def _other_broker(broker: Broker, name: str) -> str | None:
+    """Return why a name is not that of this broker."""
+    if not NODE_ID.fullmatch(name):
+        return f"Broker id must be an integer, but it is: {name}"
+    if int(name) != broker.node_id:
+        return f"Unexpected broker id, expected {broker.node_id} but received {name}"
+    return None
 
 
 _RESOURCES: Final[Mapping[int, Callable[[Broker, str], Found]]] = {
     ResourceType.TOPIC: _topic,
     ResourceType.BROKER: _broker,
+    ResourceType.BROKER_LOGGER: _loggers,
+    ResourceType.CLIENT_METRICS: _client_metrics,
     ResourceType.GROUP: _group,
 }
 

@@ -18,8 +18,6 @@ from ..network.connection import Connection
 from ..request import Request
 
 RESOURCE_TYPES_FROM: Final = 1
-BROKER_LOGGER: Final = 8
-CLIENT_METRICS: Final = 16
 
 
 def handle(
@@ -32,7 +30,7 @@ def handle(
     """List the resources of the requested types, of all types for an empty list."""
     types = body.resource_types or LISTED
     if request.version < RESOURCE_TYPES_FROM:
-        types = [CLIENT_METRICS]
+        types = [ResourceType.CLIENT_METRICS]
     if not LISTED.keys() >= set(types):
         return error_response(body, ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
@@ -58,8 +56,10 @@ def _node_ids(broker: Broker) -> Iterable[str]:
 LISTED: Final[Mapping[int, Callable[[Broker], Iterable[str]]]] = {
     ResourceType.TOPIC: lambda broker: [each.name for each in broker.topics],
     ResourceType.BROKER: _node_ids,
-    BROKER_LOGGER: _node_ids,
-    CLIENT_METRICS: lambda broker: broker.metadata.configured(CLIENT_METRICS),
+    ResourceType.BROKER_LOGGER: _node_ids,
+    ResourceType.CLIENT_METRICS: lambda broker: broker.metadata.configured(
+        ResourceType.CLIENT_METRICS
+    ),
     ResourceType.GROUP: lambda broker: broker.metadata.configured(ResourceType.GROUP),
 }
 """Type of a resource -> the names of those that are listed."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from ...configs.durations import LATEST
 from ..configs import Settings
-from ..configs.offset_reset import LATEST
 from ..metadata_cache import MetadataCache
 
 READ_COMMITTED: Final = "read_committed"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from ...configs.durations import EARLIEST, duration_seconds
 from ...records import Batch, ControlType, RecordBatches, control_record
 from ...replication import Partition
 from ...replication.log.replica_log import AbortedTransaction, ReplicaLog
-from ..configs.offset_reset import EARLIEST, duration_seconds
 from .acquiring import Acquired, LogBatch
 from .config import ShareConfig
 

@@ -9,8 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey, ConfigType, config_error
+from ...configs import (
+    BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigType,
+    ResourceType,
+    config_error,
+)
 from ...configs.features import ELR
+from ...configs.rules import (
+    MATCH,
+    PUSH_INTERVAL,
+    key_error,
+    match_error,
+    push_interval_error,
+    resource_error,
+    topic_error,
+)
 from ...configs.topic_names import topic_name_error
 from ...messages import alter_configs_response as legacy
 from ...messages import incremental_alter_configs_response as incremental
@@ -28,20 +44,20 @@ from ..state import MIN_ISR, ControllerState
 from .assignments import Refused
 
 E = ErrorCode
-TOPIC: Final = 2
-BROKER: Final = 4
-CLIENT_METRICS: Final = 16
-GROUP: Final = 32
+TOPIC: Final = ResourceType.TOPIC
+BROKER: Final = ResourceType.BROKER
+CLIENT_METRICS: Final = ResourceType.CLIENT_METRICS
+GROUP: Final = ResourceType.GROUP
+ALTERED: Final = frozenset({TOPIC, BROKER, CLIENT_METRICS, GROUP})
+"""The types of resources with a configuration in the metadata."""
 LONGEST_VALUE: Final = 2**15 - 1
 SET, DELETE, APPEND, SUBTRACT = range(4)
 Values = dict[str, str | None]
-KEYS: Final[Mapping[int, Mapping[str, ConfigKey] | None]] = {
-    TOPIC: TOPIC_CONFIGS,
-    BROKER: None,
-    CLIENT_METRICS: None,
-    GROUP: None,
+NO_NAME: Final[Mapping[int, str]] = {
+    TOPIC: "Default topic resources are not allowed.",
+    CLIENT_METRICS: "Subscription name can't be empty",
+    GROUP: "Default group resources are not allowed.",
 }
-"""Type of resource -> its keys; None: any, the nodes that apply them know."""
 
 
 def incremental_alter_configs(
@@ -114,13 +130,13 @@ def _altered(
 
 
 def _check_name(type: int, name: str) -> None:
-    if type not in KEYS:
-        raise Refused(E.INVALID_REQUEST, f"unsupported resource type {type}")
+    if type not in ALTERED:
+        raise Refused(E.INVALID_REQUEST, f"Unknown resource type {type}")
     if type == BROKER:
         if name and not name.isdecimal():
             raise Refused(E.INVALID_REQUEST, f"Invalid broker name {name}")
     elif not name:
-        raise Refused(E.INVALID_REQUEST, "Default resources are not allowed.")
+        raise Refused(E.INVALID_REQUEST, NO_NAME[type])
     elif type == TOPIC and (reason := topic_name_error(name)) is not None:
         raise Refused(E.INVALID_TOPIC_EXCEPTION, reason)
 
@@ -162,7 +178,6 @@ def _operated(each: AlterableConfig, old: str | None, type: int) -> str | None:
 
 
 def _check_values(state: ControllerState, type: int, name: str, made: Values) -> None:
-    keys = KEYS[type]
     for key, value in made.items():
         if value is None:
             continue
@@ -171,17 +186,53 @@ def _check_values(state: ControllerState, type: int, name: str, made: Values) ->
                 E.INVALID_CONFIG,
                 f"The configuration value of {key} is longer than {LONGEST_VALUE} characters.",
             )
-        reason = None if keys is None else config_error(keys.get(key), key, value)
-        if reason is not None:
-            raise Refused(E.INVALID_CONFIG, reason)
+    check = _CHECKS.get(type)
+    if check is not None:
+        check(state, state.image.config(type, name), made)
     if MIN_ISR in made:
         _check_min_isr(state, type, name, made[MIN_ISR])
 
 
+def _check_topic(state: ControllerState, old: Mapping[str, str], made: Values) -> None:
+    """Check all values that the topic would have, also those that stay."""
+    merged = {key: value for key, value in {**old, **made}.items() if value is not None}
+    for key, value in merged.items():
+        reason = key_error(TOPIC_CONFIGS, "topic", key, value)
+        if reason is not None and (key in made or key in TOPIC_CONFIGS):
+            raise Refused(E.INVALID_CONFIG, reason)
+    reason = topic_error(lambda key: state.value_of_topic(merged, key))
+    if reason is not None:
+        raise Refused(E.INVALID_CONFIG, reason)
+
+
+def _check_client_metrics(_state: ControllerState, _old: Mapping[str, str], made: Values) -> None:
+    for key, value in made.items():
+        if value is None:
+            continue
+        if key not in CLIENT_METRICS_CONFIGS:
+            raise Refused(E.INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
+        reason = resource_error(CLIENT_METRICS_CONFIGS[key], key, value)
+        if reason is None and key == MATCH:
+            reason = match_error(value)
+        if reason is not None:
+            raise Refused(E.INVALID_CONFIG, reason)
+        reason = push_interval_error(value) if key == PUSH_INTERVAL else None
+        if reason is not None:
+            raise Refused(E.INVALID_REQUEST, reason)
+
+
+_CHECKS: Final[Mapping[int, Callable[[ControllerState, Mapping[str, str], Values], None]]] = {
+    TOPIC: _check_topic,
+    CLIENT_METRICS: _check_client_metrics,
+}
+"""Type of resource -> what is checked of its values; the nodes that apply the others check them."""
+
+
 def _check_min_isr(state: ControllerState, type: int, name: str, value: str | None) -> None:
     """With ELR, a change of one broker's or of none's `min.insync.replicas` has no meaning."""
-    if value is not None and (not value.isdecimal() or int(value) < 1):
-        raise Refused(E.INVALID_CONFIG, f"Invalid value {value} for configuration {MIN_ISR}")
+    reason = None if value is None else config_error(BROKER_CONFIGS[MIN_ISR], MIN_ISR, value)
+    if reason is not None:
+        raise Refused(E.INVALID_CONFIG, reason)
     if type != BROKER or not state.image.features.get(ELR, 0):
         return
     if name:

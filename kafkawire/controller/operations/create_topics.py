@@ -11,7 +11,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
-from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType, config_error
+from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType
+from ...configs.rules import key_error, topic_error
 from ...configs.topic_names import normalised, topic_name_error
 from ...messages.config_record import ConfigRecord
 from ...messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -122,7 +123,7 @@ def _new_topic(
     state: ControllerState, topic: CreatableTopic, validate_only: bool
 ) -> Work[_NewTopic]:
     """Validate a topic and place its partitions. Raises Refused."""
-    configs = _configs(topic)
+    configs = _configs(state, topic)
     partitions = yield from _partitions(state, topic)
     topic_id = ZERO_UUID if validate_only else state.new_uuid()
     return _NewTopic(topic.name, topic_id, configs, partitions)
@@ -155,13 +156,16 @@ def _check_name(state: ControllerState, name: str, others: Mapping[str, str]) ->
         )
 
 
-def _configs(topic: CreatableTopic) -> dict[str, str]:
+def _configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:
     configs: dict[str, str] = {}
     for each in topic.configs:
-        reason = config_error(TOPIC_CONFIGS.get(each.name), each.name, each.value)
+        reason = key_error(TOPIC_CONFIGS, "topic", each.name, each.value)
         if reason is not None or each.value is None:
             raise Refused(E.INVALID_CONFIG, reason or "")
         configs[each.name] = each.value
+    reason = topic_error(lambda key: state.value_of_topic(configs, key))
+    if reason is not None:
+        raise Refused(E.INVALID_CONFIG, reason)
     return configs
 
 
@@ -170,6 +174,8 @@ def _defaults(state: ControllerState) -> Shown:
     dynamic = state.image.config(ResourceType.BROKER, "")
     shown = {}
     for name, key in sorted(TOPIC_CONFIGS.items()):
+        if key.internal:
+            continue
         synonym = key.synonym or ""
         if synonym in dynamic:
             value, source = dynamic[synonym], ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG

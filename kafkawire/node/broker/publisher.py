@@ -21,6 +21,9 @@ LOG_CONFIGS: Final = tuple(
     if name in TOPIC_CONFIGS
 )
 """The configs of a topic that concern its log."""
+SEGMENT_BYTES: Final = "segment.bytes"
+INTERNAL_SEGMENT_BYTES: Final = "internal.segment.bytes"
+"""For tests: instead of `segment.bytes`, and may be less than that."""
 
 
 class LogPublisher:
@@ -98,7 +101,10 @@ class LogPublisher:
             name: topic_value(image, topic, name, self._static, str(self._broker_id))
             for name in LOG_CONFIGS
         }
-        return LogConfig.of({name: value for name, value in values.items() if value})
+        internal = image.config(ResourceType.TOPIC, topic).get(INTERNAL_SEGMENT_BYTES)
+        if internal is not None:
+            values[SEGMENT_BYTES] = internal
+        return LogConfig.of(values)
 
     def _is_stray(self, image: MetadataImage, partition: TopicPartition) -> bool:
         topic = image.topic(partition.topic)

@@ -130,7 +130,7 @@ class BrokerFront:
             self.throttling,
             sessions,
             TopicRules(settings, metadata.topics),
-            CheckedForwarding(settings, node_id, submit),
+            CheckedForwarding(settings, node_id, submit, metadata.group_configs),
             self._creation,
             self._coordinators,
             self.transactions,

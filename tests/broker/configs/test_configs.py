@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,7 +19,11 @@ from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
-from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from kafkawire.messages.create_topics_request import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.describe_configs_request import (
     DescribeConfigsRequest,
@@ -26,9 +32,11 @@ from kafkawire.messages.describe_configs_request import (
 from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from tests.broker.harness import Client, Harness
+from tests.broker.log.test_log import batch, offset_at, produce
 
 E = ErrorCode
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, LOGGER, METRICS = 2, 4, 8, 16
+EARLIEST = -2
 STATIC, DYNAMIC, ALL_BROKERS, DEFAULT = 4, 2, 3, 5
 
 
@@ -135,7 +143,9 @@ def test_every_release_has_keys_and_every_key_a_release() -> None:
 
 
 def test_alter_configs_replaces_all_that_was_set(harness: Harness, client: Client) -> None:
-    assert replace(client, TOPIC, "t", ("retention.ms", "5"), ("segment.bytes", "2048")) == E.NONE
+    assert (
+        replace(client, TOPIC, "t", ("retention.ms", "5"), ("segment.bytes", "2097152")) == E.NONE
+    )
     assert replace(client, TOPIC, "t", ("retention.ms", "6")) == E.NONE
     found = describe(client, TOPIC, "t")
     assert (found["retention.ms"].value, found["retention.ms"].config_source) == ("6", 1)
@@ -184,7 +194,6 @@ WRONG: list[tuple[int, str, list[tuple[str, str | None]], ErrorCode]] = [
     (BROKER, "", [("listeners", "PLAINTEXT://x:1")], E.INVALID_REQUEST),
     (BROKER, "", [("log.cleaner.threads", "x")], E.INVALID_REQUEST),
     (3, "x", [("a", "b")], E.INVALID_REQUEST),
-    (8, "1", [("kafka.server", "INFO")], E.INVALID_REQUEST),
 ]
 """The messages of Kafka 4.4 with the same code."""
 
@@ -245,3 +254,134 @@ def test_features_are_those_of_the_release(release: str) -> None:
             if each.level and each.name not in UNSERVED
         }
         assert (response.finalized_features_epoch >= 0) == bool(expected_features)
+
+
+# -- topics have the values of several keys of brokers
+
+
+@pytest.mark.parametrize(
+    ("static", "key", "value"),
+    [
+        ({"log.retention.hours": "2"}, "retention.ms", "7200000"),
+        ({"log.retention.hours": "2", "log.retention.minutes": "3"}, "retention.ms", "180000"),
+        ({"log.retention.minutes": "3", "log.retention.ms": "4"}, "retention.ms", "4"),
+        ({"log.retention.hours": "-1"}, "retention.ms", "-1"),
+        ({"log.roll.hours": " 1 "}, "segment.ms", "3600000"),
+        ({"log.roll.jitter.hours": "1"}, "segment.jitter.ms", "3600000"),
+        ({"log.flush.scheduler.interval.ms": "5"}, "flush.ms", "5"),
+    ],
+)
+def test_a_topic_has_what_brokers_have_in_another_unit(
+    static: dict[str, str], key: str, value: str
+) -> None:
+    described = describe(Harness(topics={"t": 1}, settings=static).client(), TOPIC, "t")[key]
+    assert described.value == value
+
+
+@pytest.mark.parametrize(("policy", "start"), [("delete", 1), ("", 0)], ids=["delete", "neither"])
+def test_records_are_deleted_after_the_minutes_of_a_broker(policy: str, start: int) -> None:
+    """But not from a topic that is neither deleted from nor compacted."""
+    harness = Harness(topics={"t": 1}, settings={"log.retention.minutes": "1"})
+    client = harness.client()
+    assert set_one(client, TOPIC, "t", "cleanup.policy", policy) == E.NONE
+    produce(client, batch(b"a"))
+    harness.advance(50.0)
+    assert offset_at(client, EARLIEST).offset == 0
+    harness.advance(350.0)
+    assert offset_at(client, EARLIEST).offset == start
+
+
+# -- loggers and client metrics
+
+
+@pytest.fixture
+def own_levels() -> Iterator[None]:
+    """Put the levels of loggers back: they are those of this process."""
+    loggers = [logging.getLogger(name) for name in ("kafkawire", "kafkawire.broker")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("own_levels")
+def test_a_level_of_a_logger_is_in_effect_at_once(client: Client) -> None:
+    logger = logging.getLogger("kafkawire.broker")
+    assert set_one(client, LOGGER, "1", "root", "WARN") == E.NONE
+    assert set_one(client, LOGGER, "1", "kafkawire.broker", "DEBUG") == E.NONE
+    assert logger.isEnabledFor(logging.DEBUG)
+    row = describe(client, LOGGER, "1")["kafkawire.broker"]
+    assert (row.value, row.config_source, row.read_only) == ("DEBUG", 6, False)
+    assert set_one(client, LOGGER, "1", "kafkawire.broker", None, how=1) == E.NONE
+    assert describe(client, LOGGER, "1")["kafkawire.broker"].value == "WARN"
+    assert not logger.isEnabledFor(logging.INFO)
+
+
+@pytest.mark.usefixtures("own_levels")
+def test_loggers_of_others_are_not_shown_and_not_altered(client: Client) -> None:
+    other = logging.getLogger("somebody.else")
+    root = logging.getLogger()
+    before = other.level, root.level
+    shown = describe(client, LOGGER, "1").keys()
+    assert {name.partition(".")[0] for name in shown} == {"root", "kafkawire"}
+    assert set_one(client, LOGGER, "1", "somebody.else", "DEBUG") == E.INVALID_CONFIG
+    assert set_one(client, LOGGER, "1", "root", "TRACE") == E.NONE
+    assert (other.level, root.level) == before
+
+
+def test_alter_configs_does_not_set_levels(client: Client) -> None:
+    assert replace(client, LOGGER, "1", ("root", "INFO")) == E.INVALID_REQUEST
+
+
+def test_client_metrics_are_described_as_they_were_set(client: Client, harness: Harness) -> None:
+    assert set_one(client, METRICS, "m", "interval.ms", " 200") == E.NONE
+    assert set_one(client, METRICS, "m", "metrics", "a,a,b") == E.NONE
+    for each in (client, harness.restored().client()):
+        rows = describe(each, METRICS, "m")
+        assert {name: (row.value, row.config_source) for name, row in rows.items()} == {
+            "interval.ms": ("200", 7),
+            "match": ("", DEFAULT),
+            "metrics": ("a,b", 7),
+        }
+    assert set_one(client, METRICS, "m", "interval.ms", None, how=1) == E.NONE
+    assert describe(client, METRICS, "m")["interval.ms"].value == "300000"
+
+
+@pytest.mark.parametrize("pattern", ["(" * 10_000, "client_id=" + "(" * 10_000, "client_id=[a"])
+def test_a_pattern_that_cannot_be_read_is_refused(client: Client, pattern: str) -> None:
+    assert set_one(client, METRICS, "m", "match", pattern) == E.INVALID_CONFIG
+    assert describe(client, METRICS, "m")["match"].value == ""
+
+
+# -- values that belong together
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"min.compaction.lag.ms": "6"}, "min.compaction.lag.ms (6) > max.compaction.lag.ms (5)"),
+        ({"remote.storage.enable": " TRUE"}, "Tiered Storage functionality is disabled"),
+    ],
+)
+def test_values_of_a_topic_that_do_not_fit_are_refused(
+    values: dict[str, str], message: str
+) -> None:
+    harness = Harness(topics={"t": 1}, settings={"log.cleaner.max.compaction.lag.ms": "5"})
+    client = harness.client()
+    for key, value in values.items():
+        assert set_one(client, TOPIC, "t", key, value) == E.INVALID_CONFIG
+    configs = [CreatableTopicConfig(name=key, value=value) for key, value in values.items()]
+    topic = CreatableTopic(name="new", num_partitions=1, replication_factor=1, configs=configs)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+    [row] = client.exchange(request, 7, CreateTopicsResponse).topics
+    assert row.error_code == E.INVALID_CONFIG
+    assert message in (row.error_message or "")
+
+
+def test_a_resource_that_a_request_has_twice_is_refused_both_times(client: Client) -> None:
+    change = some.AlterableConfig(name="retention.ms", config_operation=0, value="5")
+    resource = some.AlterConfigsResource(resource_type=TOPIC, resource_name="t", configs=[change])
+    request = some.IncrementalAlterConfigsRequest(resources=[resource, resource])
+    response = client.exchange(request, 1, IncrementalAlterConfigsResponse)
+    assert [row.error_code for row in response.responses] == [E.INVALID_REQUEST] * 2
+    assert describe(client, TOPIC, "t")["retention.ms"].config_source == DEFAULT

@@ -389,6 +389,15 @@ def test_a_group_has_its_own_configuration(harness: Harness) -> None:
         "share.record.lock.duration.ms": ("30000", 5),
         "share.renew.acknowledge.enable": ("true", 5),
         "share.session.timeout.ms": ("45000", 5),
+        "errors.deadletterqueue.copy.record.enable": ("false", 5),
+        "errors.deadletterqueue.topic.name": ("", 5),
+        "streams.assignment.interval.ms": ("1000", 5),
+        "streams.assignor.name": ("sticky", 5),
+        "streams.heartbeat.interval.ms": ("5000", 5),
+        "streams.initial.rebalance.delay.ms": ("3000", 5),
+        "streams.num.standby.replicas": ("0", 5),
+        "streams.rack.aware.assignment.tags": ("", 5),
+        "streams.session.timeout.ms": ("45000", 5),
     }
     assert altered(client, "consumer.session.timeout.ms", "50000") == (E.NONE, None)
     assert altered(client, "consumer.heartbeat.interval.ms", "7000") == (E.NONE, None)
@@ -403,9 +412,15 @@ def test_a_group_has_its_own_configuration(harness: Harness) -> None:
 
 def test_the_limits_of_the_broker_apply_to_configurations_of_groups(harness: Harness) -> None:
     client = coordinator(harness, "g")
-    altered(client, "consumer.heartbeat.interval.ms", "1")
+    key = "consumer.heartbeat.interval.ms"
+    refused = E.INVALID_CONFIG, f"{key} must be in the range 5000 to 15000 inclusive."
+    for value in ("1", "1000000"):
+        assert altered(client, key, value) == refused
+    # the controller does not know the limits of brokers
+    controller = harness.client(listener="CONTROLLER")
+    assert altered(controller, key, "1") == (E.NONE, None)
     assert beat(client, "a").heartbeat_interval_ms == 5000
-    altered(client, "consumer.heartbeat.interval.ms", "1000000")
+    assert altered(controller, key, "1000000") == (E.NONE, None)
     assert beat(client, "a", 2).heartbeat_interval_ms == 15000
 
 
@@ -423,7 +438,7 @@ def test_the_limits_of_the_broker_apply_to_configurations_of_groups(harness: Har
             "consumer.assignment.interval.ms",
             "soon",
             "Invalid value soon for configuration consumer.assignment.interval.ms: "
-            "not a number of its type",
+            "Not a number of type INT",
         ),
     ],
 )

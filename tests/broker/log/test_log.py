@@ -478,7 +478,7 @@ def test_records_are_deleted_up_to_an_offset(harness: Harness) -> None:
 
 def test_a_log_keeps_to_its_retention_bytes() -> None:
     harness = Harness(settings={"log.retention.check.interval.ms": "1000"})
-    harness.create_topic("t", retention_bytes="3000", segment_bytes="1000")
+    harness.create_topic("t", retention_bytes="3000", internal_segment_bytes="1000")
     client = harness.client()
     for _ in range(50):
         assert produce(client, batch(b"x" * 500)).error_code == E.NONE

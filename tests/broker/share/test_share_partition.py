@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire.broker.configs.offset_reset import duration_seconds, is_offset_reset
 from kafkawire.broker.share.acknowledging import checked
 from kafkawire.broker.share.acquiring import LogBatch, Wanted
 from kafkawire.broker.share.config import ShareConfig
 from kafkawire.broker.share.partition import AcknowledgementBatch, SharePartition, Write
 from kafkawire.broker.share.states import AcknowledgeType
 from kafkawire.broker.share_coordinator.state import StateBatch, combined
+from kafkawire.configs.durations import duration_seconds, is_offset_reset
 from kafkawire.messages.share_acknowledge_request import AcknowledgementBatch as Requested
 from kafkawire.protocol import ErrorCode
 

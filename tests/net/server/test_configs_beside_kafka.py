@@ -5,13 +5,14 @@ A difference is in `OF_ITS_OWN` or `EXPLAINED`, or a failure.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from time import monotonic, sleep
 from typing import Any, Final
 
 import pytest
 
-from kafkawire.configs import broker_configs
+from kafkawire.configs import ConfigSource, ResourceType, broker_configs
 from kafkawire.configs.features import UNSERVED, served_level
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
@@ -28,7 +29,10 @@ from kafkawire.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
+from kafkawire.messages.describe_configs_response import (
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
@@ -36,10 +40,11 @@ from kafkawire.net.server_thread import ServerThread
 from ...real.broker import NODE_ID, PROPERTIES, Broker
 from ...real.java import RELEASE
 from ...real.wire import Wire
+from .config_values import Value, values_of
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8
 NAME: Final = "configured"
 OF_ITS_OWN: Final = frozenset(
     {
@@ -55,6 +60,33 @@ OF_ITS_OWN: Final = frozenset(
     }
 )
 """Listeners and security: only names and types are compared."""
+SET, DELETE = range(2)
+NAMES: Final = {
+    ResourceType.TOPIC: NAME,
+    ResourceType.GROUP: "configured-group",
+    ResourceType.CLIENT_METRICS: "configured-metrics",
+}
+OWN_WORDS: Final = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "share.auto.offset.reset",
+    }
+)
+"""The keys with a form of values that we describe in words of our own."""
+OTHERWISE: Final = {
+    "config.providers": "Kafka checks it at the start only",
+    "listener.security.protocol.map": "there are no listeners to add",
+    "log.local.retention.ms": "there is no tiered storage",
+}
+"""Key of brokers -> why values are valid here that are not in Kafka, or the other way round."""
+SET_HERE: Final = frozenset(
+    {
+        ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        ConfigSource.DYNAMIC_GROUP_CONFIG,
+        ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+    }
+)
 APPLIED_S: Final = 60.0
 """Kafka's controller answers before its broker has applied the record of a change."""
 EXPLAINED: Final = frozenset({"min.insync.replicas"})
@@ -86,15 +118,35 @@ def both(own_kafka: Broker) -> Iterator[tuple[int, int]]:
         yield own_kafka.port, port
 
 
-def described(port: int, kind: int, name: str) -> dict[str, Any]:
+def result(port: int, kind: int, name: str) -> DescribeConfigsResult:
     resource = DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=None
     )
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
     with Wire(port) as wire:
-        [result] = wire.exchange(request, 4, DescribeConfigsResponse).results
-    assert (result.error_code, result.error_message) == (0, "")
-    return {each.name: each for each in result.configs}
+        [row] = wire.exchange(request, 4, DescribeConfigsResponse).results
+    return row
+
+
+def described(port: int, kind: int, name: str) -> dict[str, Any]:
+    row = result(port, kind, name)
+    assert (row.error_code, row.error_message) == (0, "")
+    return {each.name: each for each in row.configs}
+
+
+def altered(
+    port: int, kind: int, name: str, *changes: tuple[str, int, str | None], validate: bool = False
+) -> tuple[int, str | None]:
+    """Return the error and its message. changes: key, operation, value."""
+    configs = [
+        some.AlterableConfig(name=key, config_operation=operation, value=value)
+        for key, operation, value in changes
+    ]
+    resource = some.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+    request = some.IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate)
+    with Wire(port) as wire:
+        [row] = wire.exchange(request, 1, IncrementalAlterConfigsResponse).responses
+    return row.error_code, row.error_message
 
 
 def configured(port: int) -> dict[str, tuple[object, ...]]:
@@ -205,3 +257,121 @@ def test_a_change_leads_to_the_same(
     while configured(real) != want and monotonic() < until:
         sleep(0.02)
     assert configured(real) == want
+
+
+def outcome(port: int, type: ResourceType, name: str, value: Value) -> tuple[object, ...]:
+    """Set a value, describe it, and delete it. Returns the error, or what was described."""
+    key, text = value
+    code, message = altered(port, type, name, (key, SET, text))
+    if code:
+        return code, None if key in OWN_WORDS else message
+    row = described_once(port, type, name, key, is_set=True)
+    assert altered(port, type, name, (key, DELETE, None))[0] == 0
+    described_once(port, type, name, key, is_set=False)
+    return kinds(row), values(row)
+
+
+def described_once(port: int, type: ResourceType, name: str, key: str, *, is_set: bool) -> Any:
+    """Wait until a key is described as set, or as not set, and return its description."""
+    deadline = monotonic() + APPLIED_S
+    while True:
+        row = described(port, type, name).get(key)
+        if (row is not None and row.config_source in SET_HERE) is is_set:
+            return row
+        assert monotonic() < deadline, f"{key} is described as it was"
+        sleep(0.01)
+
+
+@pytest.mark.parametrize("type", NAMES)
+def test_values_are_valid_where_they_are_in_kafka(
+    both: tuple[int, int], type: ResourceType
+) -> None:
+    tried = values_of(type, RELEASE)
+    real, ours = ({v: outcome(port, type, NAMES[type], v) for v in tried} for port in both)
+    assert ours == real
+
+
+@pytest.mark.parametrize("name", [str(NODE_ID), ""], ids=["one broker", "all brokers"])
+def test_values_of_brokers_are_valid_where_they_are_in_kafka(
+    both: tuple[int, int], name: str
+) -> None:
+    tried = values_of(ResourceType.BROKER, RELEASE)
+    real, ours = (
+        {
+            (key, value): altered(port, BROKER, name, (key, SET, value), validate=True)[0]
+            for key, value in tried
+        }
+        for port in both
+    )
+    assert {value: code for value, code in ours.items() if value[0] not in OTHERWISE} == {
+        value: code for value, code in real.items() if value[0] not in OTHERWISE
+    }
+
+
+def test_groups_and_client_metrics_describe_what_kafka_describes(both: tuple[int, int]) -> None:
+    for type in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+        real, ours = (described(port, type, "nobody") for port in both)
+        assert {name: (kinds(row), values(row)) for name, row in ours.items()} == {
+            name: (kinds(row), values(row)) for name, row in real.items()
+        }
+
+
+LOGGERS: Final = ("org.apache.kafka.server.logger.LoggingController", "kafkawire.broker")
+"""A logger of the real broker, and one of ours."""
+LEVELS: Final[dict[str, tuple[str, list[tuple[str, int, str | None]]]]] = {
+    "a level": (str(NODE_ID), [("*", SET, "DEBUG")]),
+    "deleted": (str(NODE_ID), [("*", DELETE, None)]),
+    "the root's": (str(NODE_ID), [("root", SET, "FATAL")]),
+    "the root's, deleted": (str(NODE_ID), [("root", DELETE, None)]),
+    "small letters": (str(NODE_ID), [("*", SET, "debug")]),
+    "no such level": (str(NODE_ID), [("*", SET, "OFF")]),
+    "no such logger": (str(NODE_ID), [("nobody", SET, "INFO")]),
+    "no name": (str(NODE_ID), [("", SET, "INFO")]),
+    "one of two": (str(NODE_ID), [("*", SET, "TRACE"), ("nobody", SET, "INFO")]),
+    "null": (str(NODE_ID), [("*", SET, None)]),
+    "twice": (str(NODE_ID), [("*", SET, "INFO"), ("*", SET, "WARN")]),
+    "appended": (str(NODE_ID), [("*", 2, "INFO")]),
+    "subtracted": (str(NODE_ID), [("*", 3, "INFO")]),
+    "no such operation": (str(NODE_ID), [("*", 7, "INFO")]),
+    "nothing": (str(NODE_ID), []),
+    "another broker": ("2", [("*", SET, "INFO")]),
+    "no broker": ("x", [("*", SET, "INFO")]),
+    "all brokers": ("", [("*", SET, "INFO")]),
+}
+"""Changes of levels of loggers; `*` is the one of `LOGGERS`."""
+
+
+@pytest.fixture
+def own_levels() -> Iterator[None]:
+    """Put the levels of our loggers, which this process has, back."""
+    loggers = [logging.getLogger(name) for name in ("kafkawire", LOGGERS[1])]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("own_levels")
+def test_levels_of_loggers_are_altered_as_in_kafka(both: tuple[int, int]) -> None:
+    """Each change in turn, and the levels after it."""
+    outcomes = []
+    for port, own in zip(both, LOGGERS, strict=True):
+        rows: list[object] = [altered(port, BROKER_LOGGER, str(NODE_ID), ("root", SET, "ERROR"))]
+        for name, changes in LEVELS.values():
+            named = [(key.replace("*", own), how, value) for key, how, value in changes]
+            for validate in (True, False):
+                code, message = altered(port, BROKER_LOGGER, name, *named, validate=validate)
+                levels = described(port, BROKER_LOGGER, str(NODE_ID))
+                shown = [(kinds(levels[key]), values(levels[key])) for key in ("root", own)]
+                rows.append((code, message and message.replace(own, "*"), shown))
+        outcomes.append(rows)
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("name", ["", "2", "x"])
+@pytest.mark.parametrize("type", [BROKER_LOGGER, ResourceType.CLIENT_METRICS, ResourceType.GROUP])
+def test_resources_that_are_not_described_have_kafkas_errors(
+    both: tuple[int, int], type: int, name: str
+) -> None:
+    real, ours = (result(port, type, name) for port in both)
+    assert (ours.error_code, ours.error_message) == (real.error_code, real.error_message)
