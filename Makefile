@@ -20,7 +20,7 @@ BUILT_FROM := pyproject.toml $(shell find codegen schemas kafkawire/capture kafk
 	kafkawire/spark/shuffle \
 	-name '*.py' -o -name '*.c' -o -name '*.h' -o -name '*.j2' -o -name '*.json')
 
-.PHONY: all-compiled bench bench-compare builds captures clean demo docs lint quick simulation soak test types wheel wheels
+.PHONY: all-compiled bench bench-compare builds captures clean demo docs lint peers quick simulation soak test types wheel wheels
 
 # incidents in recorded traffic: why a consumer group stood still, and what is wrong with another one
 demo: $(DEMO_READY)
@@ -76,6 +76,10 @@ bench: $(READY)
 bench-compare: $(READY)
 	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=revision"; exit 2; }
 	$(BIN)/python -m benchmarks.compare $(BASE)
+
+# the suites of kafka-python and franz-go's kgo at our broker and at an Apache Kafka, side by side; needs Java and Go
+peers: $(READY)
+	$(BIN)/python -m tests.peers
 
 # compares every capture with what other tools saw in it: found, missing, invented, in the wrong place
 captures: $(READY)
