@@ -4,7 +4,8 @@ python -m tests.peers               all suites
 python -m tests.peers kgo           these suites
 python -m tests.peers --write       puts the tables into docs/internals/peers.md
 
-Exit code 1: Kafka passes a test that our broker does not. Tests that fail are run once more, alone: suites wait for moments that a busy machine misses.
+Exit code 1: Kafka passes a test that our broker does not. Tests that fail are run once more,
+alone: suites wait for moments that a busy machine misses.
 """
 
 from __future__ import annotations

@@ -135,13 +135,7 @@ def run_kgo(folder: Path, bootstrap: str, tests: Sequence[str]) -> Outcomes:
     some = f"-test.run=^({pattern})$" if tests else "-test.run=."
     binary = (str(folder / "kgo.test"), "-test.v=test2json", f"-test.timeout={SUITE_SECONDS}s")
     output = _run(
-        (
-            "go",
-            "tool",
-            "test2json",
-            *binary,
-            f"-test.run=^({pattern})$" if tests else "-test.run=.",
-        ),
+        ("go", "tool", "test2json", *binary, some),
         cwd=Path(_run(("go", "list", "-f", "{{.Dir}}", PACKAGE), cwd=KGO).strip()),
         environment={
             "KGO_SEEDS": bootstrap,
