@@ -140,6 +140,7 @@ BESIDES: Final = {
     "DeleteShareGroupOffsets": [TOPIC_READ],
     "ConsumerGroupDescribe": [TOPIC_DESCRIBE],
     "ShareGroupDescribe": [TOPIC_DESCRIBE],
+    "StreamsGroupDescribe": [TOPIC_DESCRIBE],
 }
 """API -> permissions that it has in each case."""
 
