@@ -9,7 +9,7 @@ or of an older state changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -161,8 +161,7 @@ class ShareCoordinator:
     def _delete(self, key: ShareKey, _data: DeleteData, now: float) -> Deleted:
         """Delete the state of a share partition, if there is any."""
         if key in self.states:
-            offset = self._append(encode_snapshot(key, None), now)
-            self._replay(key, None, offset)
+            self._tombstone(key, now)
         return Deleted(partition=key.partition)
 
     def _summarize(self, key: ShareKey, _data: SummaryData, _now: float) -> Summary:
@@ -214,6 +213,15 @@ class ShareCoordinator:
         elif state is not None:
             self.states[key] = state.updated(change)
             self._updates[key] += 1
+
+    def topics_deleted(self, topic_ids: Container[bytes], now: float) -> None:
+        """Delete the states of deleted topics."""
+        for key in [each for each in self.states if each.topic_id in topic_ids]:
+            self._tombstone(key, now)
+
+    def _tombstone(self, key: ShareKey, now: float) -> None:
+        offset = self._append(encode_snapshot(key, None), now)
+        self._replay(key, None, offset)
 
     # -- the log
 

@@ -152,7 +152,7 @@ class ShareCoordinators:
     # -- metadata
 
     def published(self, delta: MetadataDelta, now: float) -> None:
-        """Follow the leaders of the partitions."""
+        """Follow the leaders of the partitions, and delete the states of deleted topics."""
         topic = self._metadata.topics.get(SHARE_STATE_TOPIC)
         if topic is None:
             for index in list(self._loaded):
@@ -161,6 +161,8 @@ class ShareCoordinators:
         for key in delta.partitions:
             if key.topic_id == topic.topic_id:
                 self._follow(key, now)
+        for coordinator in list(self._loaded.values()) if delta.deleted_topics else ():
+            coordinator.topics_deleted(delta.deleted_topics, now)
 
     def _follow(self, key: TopicIdPartition, now: float) -> None:
         index, replica = key.partition, self._machines.replica(key)

@@ -1,7 +1,9 @@
 """Coordinates the share groups of one partition of `__consumer_offsets`.
 
 Invariant: the changes of a group are in the log before any response that rests on them. The state
-of its partitions is set up before they are assigned, and deleted before the group is.
+of its partitions is set up before they are assigned, and deleted before the group is. A
+deletion that is not confirmed, e.g. as the group had another coordinator, is sent again with the
+next one, as by Kafka.
 """
 
 from __future__ import annotations
@@ -145,10 +147,7 @@ class ShareGroups(ModernGroups[ShareGroup]):
         self, group: ShareGroup, topics: frozenset[bytes], done: Done, now: float
     ) -> None:
         """Delete the state of topics; `done` is called with the results of their partitions."""
-        states = group.state_partitions
-        partitions = sorted(
-            each for each in states.initialized | states.initializing if each[0] in topics
-        )
+        partitions = sorted(group.partitions_with_state(topics, self.topics))
         group.deleting(topics)
         self.log(group, now)
 
@@ -197,11 +196,10 @@ class ShareGroups(ModernGroups[ShareGroup]):
         self.delete_states(group, group.topics_with_state, finish, now)
 
     def topics_deleted(self, topic_ids: frozenset[bytes], now: float) -> None:
-        """Delete the state of deleted topics."""
-        for group in list(self._groups.values()):
-            deleted = topic_ids & group.topics_with_state
-            if deleted:
-                self.delete_states(group, deleted, lambda _results, _now: None, now)
+        """Forget deleted topics, whose state the share coordinators delete by themselves."""
+        for group in self._groups.values():
+            group.topics_deleted(topic_ids & group.topics_with_state)
+            self.log(group, now)
 
     # -- the log
 

@@ -128,8 +128,7 @@ class ShareGroup(ShareGroupMetadata):
         return self._subscribed(topics) & self.state_partitions.initialized
 
     def _subscribed(self, topics: Topics) -> Partitions:
-        counts = partition_counts(topics, self.topic_names)
-        return frozenset((topic, at) for topic, count in counts.items() for at in range(count))
+        return _partitions(topics, self.topic_names)
 
     def _assignable_changed(self, topics: Topics) -> bool:
         """Whether the state of partitions was initialized since the target was computed."""
@@ -170,9 +169,23 @@ class ShareGroup(ShareGroupMetadata):
 
     @property
     def topics_with_state(self) -> frozenset[bytes]:
-        """The topics that have state, or are to have it."""
+        """The topics that have state, are to have it, or whose deletion is not confirmed."""
         states = self.state_partitions
-        return frozenset(each[0] for each in states.initialized | states.initializing)
+        return frozenset(each[0] for each in states.initialized | states.initializing).union(
+            states.deleting
+        )
+
+    def partitions_with_state(self, of: frozenset[bytes], topics: Topics) -> Partitions:
+        """Return the partitions whose state a deletion of topics is to delete.
+
+        Of a topic whose deletion is not confirmed, e.g. as the group had another coordinator, this
+        is each partition: share coordinators delete what there is.
+        """
+        states = self.state_partitions
+        unconfirmed = filter(None, map(topics.name, of & states.deleting))
+        return _partitions(topics, unconfirmed).union(
+            each for each in states.initialized | states.initializing if each[0] in of
+        )
 
     def initializing(self, partitions: Partitions) -> None:
         """Take note that the state of partitions is requested."""
@@ -212,6 +225,11 @@ class ShareGroup(ShareGroupMetadata):
         states = self.state_partitions
         self._states(replace(states, deleting=states.deleting - deleted))
 
+    def topics_deleted(self, deleted: frozenset[bytes]) -> None:
+        """Forget deleted topics, whose state the share coordinators delete by themselves."""
+        self.deleting(deleted)
+        self.deleted(deleted)
+
     def _states(self, after: StatePartitions) -> None:
         if after != self.state_partitions:
             self.change(StatePartitionsChanged(after))
@@ -227,3 +245,12 @@ class ShareGroup(ShareGroupMetadata):
         self.bump(topics)
         if not self.subscriptions:
             self.change(TargetEpochChanged(self.epoch, 0))
+
+
+def _partitions(topics: Topics, names: Iterable[str]) -> Partitions:
+    """Return the partitions of the topics that exist."""
+    return frozenset(
+        (topic_id, index)
+        for topic_id, count in partition_counts(topics, names).items()
+        for index in range(count)
+    )
