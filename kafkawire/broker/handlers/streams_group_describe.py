@@ -31,9 +31,9 @@ from ..groups.group_types import absent_message, described
 from ..groups.streams_groups.assignor import STICKY
 from ..groups.streams_groups.group import StreamsGroup
 from ..groups.streams_groups.members import NEW, NO_OFFSETS
-from ..groups.streams_groups.tasks import NOTHING, Task, Tasks, TaskSet, by_subtopology
+from ..groups.streams_groups.tasks import NOTHING, Task, Tasks
 from ..groups.streams_groups.topology import InternalTopic
-from ..groups.streams_groups.wire import topic_infos
+from ..groups.streams_groups.wire import task_ids, topic_infos
 from ..network.connection import Connection
 from ..request import Outcome, Request
 from ..security.operations import GROUP_OPERATIONS
@@ -156,16 +156,10 @@ def _offsets(offsets: Mapping[Task, int]) -> list[TaskOffset]:
 
 
 def _assignment(tasks: Tasks) -> Assignment:
-    def ids(tasks: TaskSet) -> list[TaskIds]:
-        return [
-            TaskIds(subtopology_id=each, partitions=partitions)
-            for each, partitions in by_subtopology(tasks).items()
-        ]
-
     return Assignment(
-        active_tasks=ids(tasks.active),
-        standby_tasks=ids(tasks.standby),
-        warmup_tasks=ids(tasks.warmup),
+        active_tasks=task_ids(tasks.active, TaskIds),
+        standby_tasks=task_ids(tasks.standby, TaskIds),
+        warmup_tasks=task_ids(tasks.warmup, TaskIds),
     )
 
 

@@ -33,9 +33,9 @@ from ..groups.streams_groups.members import (
     StreamsHeartbeat,
     UserEndpoint,
 )
-from ..groups.streams_groups.tasks import Tasks, TaskSet, by_subtopology, offsets_of, tasks_of
+from ..groups.streams_groups.tasks import Tasks, offsets_of, tasks_of
 from ..groups.streams_groups.topology import InternalTopic
-from ..groups.streams_groups.wire import pairs_of, topology_of
+from ..groups.streams_groups.wire import pairs_of, task_ids, topology_of
 from ..guards.access import access_of
 from ..guards.streams import topics_of
 from ..network.connection import Connection
@@ -134,19 +134,12 @@ def _response(
         task_offset_interval_ms=TASK_OFFSET_INTERVAL_MS,
         acceptable_recovery_lag=RECOVERY_LAG if request.version >= LAG_FROM else -1,
         status=[Status(status_code=each.code, status_detail=each.detail) for each in result.status],
-        active_tasks=None if tasks is None else _task_ids(tasks.active),
-        standby_tasks=None if tasks is None else _task_ids(tasks.standby),
-        warmup_tasks=None if tasks is None else _task_ids(tasks.warmup),
+        active_tasks=None if tasks is None else task_ids(tasks.active, TaskIds),
+        standby_tasks=None if tasks is None else task_ids(tasks.standby, TaskIds),
+        warmup_tasks=None if tasks is None else task_ids(tasks.warmup, TaskIds),
         endpoint_information_epoch=result.endpoint_epoch,
         partitions_by_user_endpoint=None if endpoints is None else list(map(_endpoint, endpoints)),
     )
-
-
-def _task_ids(tasks: TaskSet) -> list[TaskIds]:
-    return [
-        TaskIds(subtopology_id=each, partitions=partitions)
-        for each, partitions in by_subtopology(tasks).items()
-    ]
 
 
 def _endpoint(each: EndpointPartitions) -> EndpointToPartitions:

@@ -17,6 +17,7 @@ from ....protocol import ErrorCode
 from ..consumer_groups.changes import TargetEpochChanged
 from ..consumer_groups.checks import Refusal
 from ..consumer_groups.members import JOIN, LEAVE_STATIC, MemberState
+from ..consumer_groups.metadata import RebalanceExpired, SessionExpired
 from ..topics import Topics, metadata_hash
 from .assignor import Subtopologies, TaskMember, sticky
 from .changes import (
@@ -31,7 +32,7 @@ from .checks import identity_refusal, tasks_refusal
 from .configured import ConfiguredTopology, InvalidTopology, Status, StatusCode, configured
 from .endpoints import endpoints
 from .members import NEW, NEW_MEMBER, NO_OFFSETS, Current, HeartbeatResult, Member, StreamsHeartbeat
-from .metadata import InitialDelayOver, RebalanceExpired, SessionExpired, StreamsGroupMetadata
+from .metadata import InitialDelayOver, StreamsGroupMetadata
 from .reconciliation import Reconciliation, Target
 from .tasks import NOTHING
 from .topology import Topology

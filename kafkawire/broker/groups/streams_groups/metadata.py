@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ...deadlines import Deadlines
 from ..consumer_groups.changes import TargetEpochChanged
 from ..consumer_groups.members import INITIAL_EPOCH
-from ..consumer_groups.metadata import count_each
+from ..consumer_groups.metadata import RebalanceExpired, SessionExpired, count_each
 from .changes import (
     Change,
     CurrentChanged,
@@ -58,20 +58,6 @@ class StreamsGroupConfig(NamedTuple):
 
 
 DEFAULT_CONFIG: Final = StreamsGroupConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionExpired:
-    """Deadline: a member has sent no heartbeat for the session timeout."""
-
-    member_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class RebalanceExpired:
-    """Deadline: a member has not revoked its tasks within its rebalance timeout."""
-
-    member_id: str
 
 
 @dataclass(frozen=True, slots=True)

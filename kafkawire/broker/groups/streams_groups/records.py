@@ -64,7 +64,7 @@ from .changes import (
 from .members import Current, Member, UserEndpoint
 from .tasks import Task, Tasks, TaskSet, by_subtopology, tasks_of
 from .topology import Topology
-from .wire import pairs_of, topic_infos, topology_of
+from .wire import pairs_of, task_ids, topic_infos, topology_of
 
 VERSION: Final = 0
 """The only version of each key and value."""
@@ -166,16 +166,10 @@ def _member(member: Member) -> StreamsGroupMemberMetadataValue:
 
 
 def _target(tasks: Tasks) -> StreamsGroupTargetAssignmentMemberValue:
-    def ids(tasks: TaskSet) -> list[of_target.TaskIds]:
-        return [
-            of_target.TaskIds(subtopology_id=each, partitions=partitions)
-            for each, partitions in by_subtopology(tasks).items()
-        ]
-
     return StreamsGroupTargetAssignmentMemberValue(
-        active_tasks=ids(tasks.active),
-        standby_tasks=ids(tasks.standby),
-        warmup_tasks=ids(tasks.warmup),
+        active_tasks=task_ids(tasks.active, of_target.TaskIds),
+        standby_tasks=task_ids(tasks.standby, of_target.TaskIds),
+        warmup_tasks=task_ids(tasks.warmup, of_target.TaskIds),
     )
 
 
@@ -190,23 +184,18 @@ def _current(current: Current) -> StreamsGroupCurrentMemberAssignmentValue:
             for each, partitions in by_subtopology(tasks).items()
         ]
 
-    def ids(tasks: TaskSet) -> list[of_current.TaskIds]:
-        return [
-            of_current.TaskIds(subtopology_id=each, partitions=partitions)
-            for each, partitions in by_subtopology(tasks).items()
-        ]
-
+    ids = of_current.TaskIds
     revoked = current.pending_revocation
     return StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=current.epoch,
         previous_member_epoch=current.previous_epoch,
         state=current.state,
         active_tasks=active(current.assigned.active),
-        standby_tasks=ids(current.assigned.standby),
-        warmup_tasks=ids(current.assigned.warmup),
+        standby_tasks=task_ids(current.assigned.standby, ids),
+        warmup_tasks=task_ids(current.assigned.warmup, ids),
         active_tasks_pending_revocation=active(revoked.active),
-        standby_tasks_pending_revocation=ids(revoked.standby),
-        warmup_tasks_pending_revocation=ids(revoked.warmup),
+        standby_tasks_pending_revocation=task_ids(revoked.standby, ids),
+        warmup_tasks_pending_revocation=task_ids(revoked.warmup, ids),
     )
 
 

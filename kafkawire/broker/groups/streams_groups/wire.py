@@ -1,10 +1,11 @@
-"""Topologies in messages and records, whose structures have the same fields."""
+"""Topologies and tasks in messages and records, whose structures have the same fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
+from .tasks import TaskSet, by_subtopology
 from .topology import CopartitionGroup, InternalTopic, Pairs, Subtopology, Topology
 
 
@@ -92,4 +93,13 @@ def topic_infos(topics: Iterable[InternalTopic], info: type[T], pair: type[Any])
             topic_configs=[pair(key=key, value=value) for key, value in each.configs],
         )
         for each in topics
+    ]
+
+
+def task_ids(tasks: TaskSet, ids: type[T]) -> list[T]:
+    """Return tasks as structures. ids: their class in the message."""
+    make: Any = ids
+    return [
+        make(subtopology_id=each, partitions=partitions)
+        for each, partitions in by_subtopology(tasks).items()
     ]
