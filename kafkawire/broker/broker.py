@@ -44,6 +44,7 @@ class Broker:
     clients produce. controller: the way to the active one. listeners: its own by their names, where
     these are not the one that follows from the settings. control: the epochs that it knows of
     controllers in ZooKeeper, if the cluster has these. authorizer: None allows everything.
+    is_controller: whether its listener is that of controllers.
     """
 
     apis: SupportedApis
@@ -65,6 +66,7 @@ class Broker:
     listeners: Mapping[str, Endpoint] = field(default_factory=dict)
     control: ControlState | None = None
     authorizer: StandardAuthorizer | None = None
+    is_controller: bool = False
     topics: TopicsMetadata = field(init=False)
     settings: Settings = field(init=False)
 

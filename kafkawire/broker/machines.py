@@ -6,7 +6,7 @@ Calls are direct, and their effects wait until the request that led to them is h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from ..primitives import Message
 from .fetched import Fetched
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message | Fetched)
+
+
+class Controllers(NamedTuple):
+    """The controllers of a cluster. leader_id: of the active one, None while there is none.
+
+    addresses: id -> host and port.
+    """
+
+    leader_id: int | None
+    addresses: Mapping[int, tuple[str, int]]
 
 
 class Machines(Protocol):
@@ -57,3 +67,6 @@ class Machines(Protocol):
 
     def send(self, broker_id: int, version: int, body: Message, /) -> int | None:
         """Send a request to a broker; return its token, or None if it is not registered."""
+
+    def controllers(self) -> Controllers:
+        """Return the controllers."""

@@ -15,6 +15,7 @@ from ..broker.security.listeners import (
     ADVERTISED,
     INTER_BROKER,
     LISTENERS,
+    PROTOCOLS,
     ListenerSettings,
     check_advertised,
     listener_settings,
@@ -142,6 +143,10 @@ def listener_plan(settings: Settings, site: Site) -> ListenerPlan:
     check_advertised(keys, names)
     _check_ports(planned, site.brokers)
     between = _inter_broker(keys, names, site.release)
+    of_controllers = keys.protocols.get(keys.controller, SecurityProtocol.PLAINTEXT)
+    if of_controllers is not SecurityProtocol.PLAINTEXT:
+        reason = "nodes reach controllers without SASL and TLS only"
+        raise ValueError(f"{PROTOCOLS}: {keys.controller} has {of_controllers.name}: {reason}")
     is_configured = bool(keys.listeners or keys.advertised)
     return ListenerPlan(tuple(planned), between, keys.controller, protocols, is_configured)
 

@@ -96,7 +96,6 @@ REASONS: Final[Mapping[tuple[str, str], str]] = {
             "DescribeAcls",
             "DescribeConfigs",
             "DescribeUserScramCredentials",
-            "DescribeCluster",
         )
     },
 }

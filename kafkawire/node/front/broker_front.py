@@ -156,6 +156,7 @@ class BrokerFront:
                 context=listeners.context,
                 channel=listeners.channel,
                 controller=ForwardingManager(self._submit),
+                is_controller=True,
             )
             return dict.fromkeys(listeners.endpoints, broker)
         return {name: self._broker_of(name) for name in self._shown}

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from ...broker.fetched import Fetched
 from ...broker.forwarding import AnyPlan, Plan, Submitted
+from ...broker.machines import Controllers
 from ...broker.request import DELAYED, Outcome, Request
 from ...errors import LocalProtocolError
 from ...messages import REGISTRY
@@ -187,6 +188,14 @@ class NodeMachines:
         replica = self.replica(key)
         log = None if replica is None else replica.log
         return log.log.producers.producers if isinstance(log, StoredReplicaLog) else {}
+
+    def controllers(self) -> Controllers:
+        """Return the voters of the quorum."""
+        client = self.node.parts.raft.client
+        voters = [each for each in client.voters.voters if each.endpoints]
+        return Controllers(
+            client.leader_id, {each.key.id: each.endpoints[0][1:] for each in voters}
+        )
 
     @property
     def is_broker(self) -> bool:

@@ -62,6 +62,10 @@ def test_each_broker_has_the_ports_after_those_of_the_one_before() -> None:
             "inter.broker.listener.name: SSL has SSL",
         ),
         (
+            {"settings": {"controller.listener.names": "SSL"}},
+            "listener.security.protocol.map: SSL has SSL",
+        ),
+        (
             {"settings": {**MIXED, "inter.broker.listener.name": "PLAINTEXT"}, "release": "3.9"},
             "inter.broker.listener.name: brokers of release 3.9",
         ),

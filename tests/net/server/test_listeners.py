@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +15,10 @@ import confluent_kafka
 import confluent_kafka.admin
 import pytest
 
+from kafkawire import ErrorCode
 from kafkawire.broker.security.protocols import SecurityProtocol
+from kafkawire.messages.describe_cluster_request import DescribeClusterRequest
+from kafkawire.messages.describe_cluster_response import DescribeClusterResponse
 from kafkawire.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -24,6 +29,7 @@ from kafkawire.net.server_config import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.implementations import until
 
+from ...real.java import Installation
 from ...real.wire import Wire
 from .certificates import BROKER, BROKER_SUBJECT, write_certificate
 
@@ -329,3 +335,36 @@ def test_brokers_without_a_listener_of_their_own_get_one(kafka_cluster: ClusterT
     produce(kafka_cluster.bootstrap, {"security.protocol": "SASL_PLAINTEXT", **SASL}, b"a")
     kafka_cluster.wait(lambda: kafka_cluster.isr("t") == [1, 2, 3])
     assert set(kafka_cluster.ports("PLAINTEXT")) == {1, 2, 3}
+
+
+@pytest.mark.kafka_cluster(settings=NAMED, passwords=PASSWORDS)
+def test_controllers_are_described_on_their_listener(
+    kafka_cluster: ClusterThread, installation: Installation
+) -> None:
+    ports = kafka_cluster.ports("QUORUM")
+    with Wire(ports[1]) as wire:
+        cluster = wire.exchange(DescribeClusterRequest(endpoint_type=2), 1, DescribeClusterResponse)
+        errors = [
+            wire.exchange(request, version, DescribeClusterResponse).error_code
+            for request, version in (
+                (DescribeClusterRequest(endpoint_type=1), 1),
+                (DescribeClusterRequest(endpoint_type=3), 1),
+                (DescribeClusterRequest(), 0),
+            )
+        ]
+    assert {each.broker_id: each.port for each in cluster.brokers} == ports
+    assert cluster.controller_id in ports
+    assert cluster.endpoint_type == 2
+    assert errors == [
+        ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+        ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+        ErrorCode.INVALID_REQUEST,
+    ]
+    command = installation.command(
+        "org.apache.kafka.tools.MetadataQuorumCommand",
+        *("--bootstrap-controller", kafka_cluster.bootstrap_servers("QUORUM")),
+        *("describe", "--status"),
+    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(rf"^LeaderId:\s+{cluster.controller_id}$", done.stdout, re.MULTILINE)
