@@ -29,6 +29,10 @@ PORT: Final = 9092
 LISTENERS: Final = "listeners"
 OPTIONS: Final = {"passwords": "--user", "tls": "--tls", "ports": "--port", "release": "--release"}
 """Field of the configuration -> the option that sets it."""
+OF_KRAFT: Final = frozenset(
+    {LISTENERS, "advertised.listeners", "sasl.enabled.mechanisms", "ssl.keystore.location"}
+)
+"""Keys that brokers with ZooKeeper do not have here."""
 
 
 def serve(  # noqa: PLR0913 - options of the verb
@@ -143,8 +147,6 @@ def _config(
         versions_of(release or LATEST)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--release") from None
-    is_secured = tls is not None or passwords or "sasl.enabled.mechanisms" in given
-    is_configured = not {LISTENERS, "advertised.listeners"}.isdisjoint(given)
     try:
         config = ServerConfig(
             brokers=brokers,
@@ -154,7 +156,7 @@ def _config(
             release=release or LATEST,
             settings=given,
             passwords=passwords,
-            zookeeper=release in with_zookeeper() and not is_secured and not is_configured,
+            zookeeper=release in with_zookeeper() and not passwords and OF_KRAFT.isdisjoint(given),
         )
         check_authentication(config.listeners(), passwords=passwords, tls=tls)
         return config
