@@ -69,10 +69,14 @@ class Run:
         after = TRANSITIONS[self.state, trigger]
         assert after is not None, f"{self.state.name}, {trigger.value} is not a legal transition"
         if write is not None:
-            self.held = Held(write, self.state, self.deliveries, self.member_id, self.lock_ends)
+            self.hold(write)
         self.state = after
         if after is not RecordState.ACQUIRED:
             self.member_id, self.lock_ends = NOBODY, 0.0
+
+    def hold(self, write: int) -> None:
+        """Stay as it is, and incomplete, until a write ends, with or without success."""
+        self.held = Held(write, self.state, self.deliveries, self.member_id, self.lock_ends)
 
     def settle(self, is_stored: bool) -> None:
         """End a change: it is stored, or is undone."""

@@ -190,13 +190,17 @@ class SharePartition:
         return min((each.lock_ends for each in self.in_flight if each.is_acquired), default=None)
 
     def advance(self, now: float) -> Write:
-        """Release the records whose acquisition locks have ended, stored or not."""
+        """Release the records whose acquisition locks have ended, stored or not.
+
+        The start offset does not move over those that are archived before they are stored: until
+        then, acknowledgements of them are refused.
+        """
         changed = [each for each in self.in_flight if each.is_acquired and each.lock_ends <= now]
         for run in changed:
             run.change(self._trigger(T.RELEASE, run))
-        write = self._write(changed)
-        self.in_flight.advance()
-        return write
+            if run.state.is_terminal:
+                run.hold(self._writes + 1)
+        return self._write(changed)
 
     # -- storing
 

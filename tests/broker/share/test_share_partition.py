@@ -108,6 +108,21 @@ def test_the_last_delivery_of_a_record_is_alone_and_then_it_is_archived() -> Non
     assert share.start_offset == 2
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_late_acknowledgement_is_refused_until_the_end_of_the_last_lock_is_stored(
+    is_stored: bool,
+) -> None:
+    share = partition(delivery_limit=1)
+    assert acquire(share, most=5) == [(0, 4, 1)]
+    write = share.advance(10.0)
+    assert write.batches == (StateBatch(0, 4, 4, 1),)
+    assert acknowledge(share, 0, 4) is E.INVALID_RECORD_STATE
+    assert acquire(share, "b", most=5) == [(5, 9, 1)]
+    assert share.start_offset == 0
+    share.written(write, is_stored)
+    assert share.start_offset == 5
+
+
 def test_records_that_were_delivered_often_are_not_delivered_with_others() -> None:
     share = partition(StateBatch(0, 3, 0, 1), StateBatch(4, 4, 0, 2), delivery_limit=4)
     assert acquire(share) == [(0, 3, 2)]
