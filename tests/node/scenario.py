@@ -61,6 +61,11 @@ GROUPS_EVERY: Final = 41
 OF_GROUPS: Final = {
     "min.insync.replicas": "2",
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "2000",
     "group.share.assignment.interval.ms": "0",
     "group.share.delivery.count.limit": "4",
     "group.share.heartbeat.interval.ms": "500",

@@ -13,11 +13,12 @@ from kafkawire.node.invariants import Violation
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 
-from .exchanges import Exchanges
+from .exchanges import Exchanges, Observer
 
 E = ErrorCode
 FIND_VERSION: Final = 4
 HEARTBEAT_EVERY: Final = 0.5
+JOIN: Final = 0
 LEFT: Final = -1
 REMOVED: Final = frozenset({E.UNKNOWN_MEMBER_ID, E.FENCED_MEMBER_EPOCH, E.GROUP_ID_NOT_FOUND})
 """Errors after which a member joins again."""
@@ -59,16 +60,20 @@ class Member(ABC):
         self.cluster = cluster
         self.counts = counts
         self.member_id = member_id
-        self.epoch = 0
+        self.epoch = JOIN
         self.partitions: set[TopicIdPartition] = set()
         self.running = True
         self.is_full = True
         """Whether the next heartbeat has all: the coordinator may not know it."""
-        self._coordinator: Exchanges | None = None
+        self.coordinator: Exchanges | None = None
 
     @abstractmethod
     def heartbeat_request(self, epoch: int) -> Message:
         """Make a heartbeat. epoch: `LEFT` to leave."""
+
+    def observer(self, _node: int) -> Observer | None:
+        """Return what takes note of the response that a node sends to the next heartbeat."""
+        return None
 
     @abstractmethod
     def assign(self, partitions: set[TopicIdPartition]) -> None:
@@ -84,12 +89,13 @@ class Member(ABC):
 
     def heartbeat(self) -> None:
         """Send heartbeats from now on, to the coordinator once there is one."""
-        if self._coordinator is None or not self._coordinator.is_open:
+        if self.coordinator is None or not self.coordinator.is_open:
             self._find_coordinator()
             return
         request = self.heartbeat_request(self.epoch)
         self.is_full = True  # unless its response arrives
-        self._coordinator.send(self.version, request, self._responded)
+        observer = self.observer(self.coordinator.server)
+        self.coordinator.send(self.version, request, self._responded, observer=observer)
 
     def _find_coordinator(self) -> None:
         self.later(HEARTBEAT_EVERY, self.heartbeat)
@@ -103,7 +109,7 @@ class Member(ABC):
             exchanges.close()
             coordinator = None if body is None else body.coordinators[0]
             if self.running and coordinator is not None and not coordinator.error_code:
-                self._coordinator = self.cluster.connect(coordinator.node_id)
+                self.coordinator = self.cluster.connect(coordinator.node_id)
 
         exchanges.send(FIND_VERSION, request, located)
 
@@ -117,31 +123,34 @@ class Member(ABC):
         if error is E.NONE:
             self.epoch, self.is_full = body.member_epoch, False
             if body.assignment is not None:
-                self.assign(
-                    {
-                        TopicIdPartition(topic.topic_id, index)
-                        for topic in body.assignment.topic_partitions
-                        for index in topic.partitions
-                    }
-                )
+                self.assign(assigned(body))
         elif error in REMOVED:
-            self.epoch = 0
+            self.epoch = JOIN
             self.lose()
-        elif self._coordinator is not None:
-            self._coordinator.close()
+        elif self.coordinator is not None:
+            self.coordinator.close()
         self.later(HEARTBEAT_EVERY, self.heartbeat)
 
     def leave(self, *, orderly: bool) -> None:
         """Go; if orderly, the coordinator gets to know."""
         self.running = False
-        if self._coordinator is None or not self._coordinator.is_open:
+        if self.coordinator is None or not self.coordinator.is_open:
             return
         if orderly:
-            coordinator = self._coordinator
+            coordinator = self.coordinator
             request = self.heartbeat_request(LEFT)
             coordinator.send(self.version, request, lambda _: coordinator.close())
         else:
-            self._coordinator.close()
+            self.coordinator.close()
+
+
+def assigned(body: Any) -> set[TopicIdPartition]:
+    """Return the partitions of a response to a heartbeat that has an assignment."""
+    return {
+        TopicIdPartition(topic.topic_id, index)
+        for topic in body.assignment.topic_partitions
+        for index in topic.partitions
+    }
 
 
 M = TypeVar("M", bound=Member)

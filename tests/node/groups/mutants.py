@@ -1,4 +1,4 @@
-"""Rules of share groups taken out of a node, one at a time: some seed has to find each."""
+"""Rules of groups taken out of a node, one at a time: some seed has to find each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
 
+from kafkawire.broker.groups import group_types
+from kafkawire.broker.groups.consumer_groups.group import ConsumerGroup
+from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.share.fetching import ShareFetches
 from kafkawire.broker.share.in_flight import Run
 from kafkawire.broker.share.partition import SharePartition
@@ -116,6 +119,29 @@ def _anybody_acknowledges() -> Patch:
     return patch.object(SharePartition, "_refusal", refusal)
 
 
+def _partitions_are_not_released_first() -> Patch:
+    """Assign a partition that another member has not revoked yet."""
+    return patch.object(ConsumerGroup, "_is_free", lambda _self, _partition: True)
+
+
+def _anybody_commits() -> Patch:
+    """Let members commit that were removed, or have another epoch."""
+    return patch.object(group_types, "commit_error", lambda *_: ErrorCode.NONE)
+
+
+def _commits_are_not_logged() -> Patch:
+    original = Coordinator.commit
+
+    def commit(self: Any, group_id: str, offsets: Any, now: float, _records: Any) -> None:
+        original(self, group_id, offsets, now, ())
+
+    return patch.object(Coordinator, "commit", commit)
+
+
+def _members_stay_for_good() -> Patch:
+    return patch.object(ConsumerGroup, "next_deadline", lambda _: None)
+
+
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "acknowledges before it is stored": _acknowledges_before_it_is_stored,
     "delivers without a limit": _delivers_without_a_limit,
@@ -127,4 +153,8 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "accepted records return": _accepted_records_return,
     "acquired records are left out": _acquired_records_are_left_out,
     "anybody acknowledges": _anybody_acknowledges,
+    "partitions are not released first": _partitions_are_not_released_first,
+    "anybody commits": _anybody_commits,
+    "commits are not logged": _commits_are_not_logged,
+    "members stay for good": _members_stay_for_good,
 }

@@ -180,7 +180,9 @@ class ShareMember(Member):
 
         for key in sorted(keys - session.partitions):
             partition(key)
+        gone = session.partitions - keys
         for key, offset, kind, _ in acknowledgements:
+            gone |= {key} - keys  # the acknowledgement adds it to the session again
             partition(key).acknowledgement_batches.append(
                 AcknowledgementBatch(
                     first_offset=offset, last_offset=offset, acknowledge_types=[kind]
@@ -202,7 +204,7 @@ class ShareMember(Member):
             ],
             forgotten_topics_data=[
                 ForgottenTopic(topic_id=key.topic_id, partitions=[key.partition])
-                for key in sorted(session.partitions - keys)
+                for key in sorted(gone)
             ],
         )
 

@@ -1,4 +1,4 @@
-"""Simulates a whole cluster whose nodes serve groups: share consumers that come and go."""
+"""Simulates a whole cluster whose nodes serve groups: members come and go."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkawire.broker.groups.coordinators import partition_for
 from kafkawire.broker.share.states import AcknowledgeType, RecordState
 from kafkawire.broker.share_coordinator.coordinators import coordinator_key
 from kafkawire.broker.share_coordinator.state import ShareKey, ShareState
-from kafkawire.broker.topics import SHARE_STATE_TOPIC
+from kafkawire.broker.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from kafkawire.controller.operations.alter_configs import SET
 from kafkawire.messages.incremental_alter_configs_request import (
     AlterableConfig,
@@ -22,6 +22,8 @@ from ..scenario import Composition, Scenario, draw
 from ..simulation import Simulation
 from ..workload import MAIN, VERSIONS
 from .connections import ConnectedNetwork, ServingNode
+from .consumer_checker import ConsumerChecker
+from .consumer_members import ConsumerGroup, ConsumerMember
 from .members import Members
 from .share_checker import ShareChecker
 from .share_members import GROUP, ShareGroup, ShareMember
@@ -42,6 +44,8 @@ class GroupSimulation(Simulation, ConnectedNetwork):
         super().__init__(scenario)
         self.sharing = ShareGroup(self, ShareChecker(DELIVERY_LIMIT))
         self.share_members = Members(self, lambda id: ShareMember(self.sharing, id))
+        self.consuming = ConsumerGroup(self, ConsumerChecker())
+        self.consumer_members = Members(self, lambda id: ConsumerMember(self.consuming, id))
 
     def simulate(self) -> str:
         """Run it all; return the digest of the trace. Raises Violation."""
@@ -68,11 +72,13 @@ class GroupSimulation(Simulation, ConnectedNetwork):
             self.at(self.now + 0.5, self.configure_group)
         else:
             self.share_members.come_and_go()
+            self.consumer_members.come_and_go()
 
     def heal(self) -> None:
         """End all faults; members stay from now on, and accept all that they get."""
         super().heal()
         self.share_members.settle()
+        self.consumer_members.settle()
         self.sharing.kinds, self.sharing.late = {AcknowledgeType.ACCEPT: 1}, 0.0
 
     def serving(self, id: int) -> ServingNode:
@@ -80,6 +86,13 @@ class GroupSimulation(Simulation, ConnectedNetwork):
         node = self.processes[id].node
         assert isinstance(node, ServingNode)
         return node
+
+    def is_coordinator(self, node: int) -> bool:
+        """Whether a node coordinates the groups in the newest epoch."""
+        image = self.image()
+        topic = None if image is None else image.topic(OFFSETS_TOPIC)
+        leader = None if topic is None else self.leader(TopicIdPartition(topic.topic_id, 0))
+        return leader is not None and leader.broker.broker_id == node
 
     def share_start(self, node: int, key: TopicIdPartition) -> int | None:
         """Return the start offset of a share partition that a node has loaded."""
@@ -135,12 +148,26 @@ class GroupSimulation(Simulation, ConnectedNetwork):
             assert leader is not None
             if not is_complete(state, leader.log.log_end_offset):
                 return f"{key.partition}: {state}, log end {leader.log.log_end_offset}"
-        return ""
+            if self.consuming.checker.last_commit(key) != leader.log.log_end_offset:
+                return f"{key.partition}: log end {leader.log.log_end_offset} is not committed"
+        return self._unshared(keys)
+
+    def _unshared(self, keys: list[TopicIdPartition]) -> str:
+        """Say what the members of the consumer group have, if it is not each partition once."""
+        members = self.consumer_members.members
+        has = sorted(key for member in members for key in member.partitions)
+        return "" if has == sorted(keys) else f"consumer group: assigned {has}"
 
     def check_end(self) -> None:
         """Check all records once more."""
         super().check_end()
         self.check()
+        for key in self.main_partitions():
+            leader = self.leader(key)
+            assert leader is not None
+            start = max(self.checker.deleted.get(key, 0), leader.log.log_start_offset)
+            offsets = (offset for offset in self.checker.promised.get(key, {}) if offset >= start)
+            self.consuming.checker.complete(key, offsets)
 
 
 def share_key(key: TopicIdPartition) -> ShareKey:

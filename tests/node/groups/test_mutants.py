@@ -15,14 +15,18 @@ RAFT, IN_MEMORY = Composition.RAFT, Composition.IN_MEMORY
 FOUND_BY: Final[dict[str, tuple[int, Composition]]] = {
     "acknowledges before it is stored": (0, RAFT),
     "delivers without a limit": (0, RAFT),
-    "acquisition locks do not end": (2, RAFT),
-    "loads no updates of states": (3, IN_MEMORY),
+    "acquisition locks do not end": (0, RAFT),
+    "loads no updates of states": (0, RAFT),
     "snapshots without batches": (0, RAFT),
-    "former leaders write states": (39, IN_MEMORY),
+    "former leaders write states": (19, IN_MEMORY),
     "former leaders deliver": (15, IN_MEMORY),
     "accepted records return": (0, RAFT),
     "acquired records are left out": (0, RAFT),
-    "anybody acknowledges": (23, IN_MEMORY),
+    "anybody acknowledges": (11, IN_MEMORY),
+    "partitions are not released first": (0, RAFT),
+    "anybody commits": (16, RAFT),
+    "commits are not logged": (4, RAFT),
+    "members stay for good": (0, RAFT),
 }
 """Mutant -> a seed that finds it."""
 

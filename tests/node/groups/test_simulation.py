@@ -27,18 +27,20 @@ for seed in (41, 42):
 
 @pytest.mark.parametrize("composition", Composition, ids=lambda each: each.name)
 def test_what_the_simulation_does_happens(composition: Composition) -> None:
-    """Members come and go; records are accepted, released and rejected, also too late."""
+    """Records are accepted, released and rejected, also too late; positions are committed."""
     counts: dict[str, int] = {}
     for seed in (2, 5):
         simulation = GroupSimulation(with_groups(seed, composition))
         simulation.simulate()
         assert simulation.sharing.checker.accepted > 50
-        for what, count in simulation.sharing.counts.items():
-            counts[what] = counts.get(what, 0) + count
+        for of_group in (simulation.sharing.counts, simulation.consuming.counts):
+            for what, count in of_group.items():
+                counts[what] = counts.get(what, 0) + count
     assert counts["accept NONE"] > 100
     assert counts["accept INVALID_RECORD_STATE"]
     assert counts["release NONE"]
     assert counts["reject NONE"]
+    assert counts["commit NONE"] > 50
 
 
 def test_a_seed_plays_again_in_another_process() -> None:
