@@ -21,12 +21,14 @@ from . import (
 from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
+from .columns import clients as client_columns
 from .groups import settling
 from .measure import Figure
 from .tables import columns
 
 SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "brokers": brokers.run,
+    "client-columns": client_columns.run,
     "clients": clients.run,
     "codec": copies.run,
     "codegen-wireshark": wireshark.run,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from ..client.config import Setting
 from ..client.serialization import KeyT, Serializer, ValueT
@@ -14,6 +14,9 @@ from ..net.interceptors import OnAcknowledgement, OnSend
 from ..net.producer import RecordMetadata
 from ..records import Headers
 from .client import BlockingClient, future_in_threads, in_loop, waiting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _Client: TypeAlias = asynchronous.Producer[Any, Any]
 
@@ -64,6 +67,17 @@ class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT
                 topic, value, key=key, partition=partition, headers=headers, timestamp=timestamp
             )
             return future_in_threads(pending)
+
+        return self._run(accept())
+
+    def send_batch(self, topic: str, batch: pa.RecordBatch) -> Future[pa.RecordBatch]:
+        """Accept the records of a batch for sending; return the future of their results.
+
+        Arguments, results and errors as in `kafkawire.net.producer.Producer.send_batch`.
+        """
+
+        async def accept() -> Future[pa.RecordBatch]:
+            return future_in_threads(await self._client.send_batch(topic, batch))
 
         return self._run(accept())
 

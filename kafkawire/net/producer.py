@@ -15,7 +15,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Generic, cast
+from typing import TYPE_CHECKING, Final, Generic, cast
 
 from ..client.config import Setting
 from ..client.failures import ClientClosed
@@ -24,8 +24,12 @@ from ..client.producer.checking import checked
 from ..client.producer.serializing import ProducerRecord, Serializers
 from ..client.serialization import KeyT, Serializer, ValueT
 from ..records import Headers
+from .clients.sent_rows import SentRows
 from .interceptors import OnAcknowledgement, OnSend, intercepted, notify
 from .producer_session import ProducerSession, RecordMetadata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Producer", "RecordMetadata"]
 
@@ -162,6 +166,48 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         error = cancelled or future.exception()
         metadata = future.result() if error is None else None
         notify(self._on_acknowledgement, LOG, record, metadata, error)
+
+    async def send_batch(self, topic: str, batch: pa.RecordBatch) -> asyncio.Future[pa.RecordBatch]:
+        """Accept the records of a batch for sending; return the future of their results.
+
+        Columns, each optional: key, value (binary or string), partition (null:
+        the partitioner's choice), timestamp (null: now), headers (as consumed). Records are sent in
+        the order of the rows, each as by `send`, with its waits; serializers and interceptors are
+        not called.
+
+        The future has a batch with the columns partition and offset of each row. It raises the
+        error of the first row that failed, once each row has a result. `send_batch` itself raises
+        as `send` does, and InvalidValue or OutOfRange for a column: then nothing was queued. One
+        that is cancelled has sent the rows before.
+        """
+        from ..client.producer.arrow import result_batch, send_columns
+
+        self._running()
+        now_ms = time.time_ns() // NANOSECONDS_PER_MILLISECOND
+        columns = send_columns(batch, now_ms)
+        sent = SentRows(batch.num_rows, result_batch)
+        if not batch.num_rows:
+            sent.complete()
+        for row, key, value, partition, timestamp, headers in zip(
+            sent.tokens(), *columns, strict=True
+        ):
+            machine = self._machine
+            if (
+                headers
+                or machine is None
+                or not machine.join(row, topic, partition, key, value, timestamp)
+            ):
+                future = await Producer.send(
+                    cast(Producer[bytes, bytes], self),
+                    topic,
+                    value,
+                    key=key,
+                    partition=partition,
+                    headers=headers,
+                    timestamp=timestamp,
+                )
+                future.add_done_callback(row.copy)
+        return sent.future
 
     async def deliver(
         self,

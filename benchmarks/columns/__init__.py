@@ -1,0 +1,1 @@
+"""Clients that read and write columns, beside those that have records."""
