@@ -20,10 +20,14 @@ import confluent_kafka
 import pyarrow as pa
 
 from kafkawire.client.consumer import TopicPartition
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
+from kafkawire.records import RecordBatches
 from tests.real.broker import running
 from tests.real.java import install
+from tests.real.wire import Wire
 
 from ..clients import (
     BATCH,
@@ -43,6 +47,8 @@ CONSUMED: Final = 500
 ROWS: Final = 10_000
 """Rows of a batch that is sent."""
 SLOW: Final = 10
+FETCH_VERSION: Final = 11
+"""The last one but one with names of topics."""
 CODECS: Final = ("none", "lz4")
 LONG_QUEUES: Final[dict[str, object]] = {
     "queued.min.messages": 1_000_000,
@@ -107,6 +113,41 @@ def read_aiokafka(bootstrap: str, topic: str, many: int) -> None:
     asyncio.run(run())
 
 
+class Receiver(Wire):
+    """A connection that receives into one buffer."""
+
+    def _read(self, size: int) -> bytes:
+        data = bytearray(size)
+        view = memoryview(data)
+        while view:
+            view = view[self.socket.recv_into(view) :]
+        return bytes(data)
+
+
+def receive_only(bootstrap: str, topic: str, many: int) -> None:
+    """Receive responses over a blocking socket, without looking at their records.
+
+    What remains is the work of the broker and of the kernel: no client can be faster.
+    """
+    port = int(bootstrap.rpartition(":")[2])
+    size = 1 << 20
+    with Receiver(port) as wire:
+        offset = 0
+        while offset < many:
+            part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=size)
+            request = FetchRequest(
+                max_wait_ms=500,
+                min_bytes=1,
+                max_bytes=size,
+                topics=[FetchTopic(topic=topic, partitions=[part])],
+            )
+            response = wire.exchange(request, FETCH_VERSION, FetchResponse)
+            records = response.responses[0].partitions[0].records
+            assert records
+            *_, last = RecordBatches(records)
+            offset = last.last_offset + 1
+
+
 def send_columns(bootstrap: str, topic: str, value: bytes, many: int) -> None:
     """Send records with kafkawire, as columns."""
     batch = pa.record_batch({"value": [value] * ROWS})
@@ -158,6 +199,7 @@ READERS: Final[dict[str, tuple[Read, int]]] = {
     "confluent-kafka, long queues": (read_confluent_ahead, 1),
     "kafkawire, records": (read_ours, 1),
     "aiokafka": (read_aiokafka, SLOW),
+    "received only": (receive_only, 1),
 }
 """Client -> how it reads, and by what the number of its records is divided."""
 SENDERS: Final[dict[str, tuple[Send, int]]] = {

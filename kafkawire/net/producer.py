@@ -24,12 +24,13 @@ from ..client.producer.checking import checked
 from ..client.producer.serializing import ProducerRecord, Serializers
 from ..client.serialization import KeyT, Serializer, ValueT
 from ..records import Headers
-from .clients.sent_rows import SentRows
 from .interceptors import OnAcknowledgement, OnSend, intercepted, notify
 from .producer_session import ProducerSession, RecordMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ..client.producer.arrow import SendColumns
 
 __all__ = ["Producer", "RecordMetadata"]
 
@@ -185,29 +186,32 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         self._running()
         now_ms = time.time_ns() // NANOSECONDS_PER_MILLISECOND
         columns = send_columns(batch, now_ms)
-        sent = SentRows(batch.num_rows, result_batch)
-        if not batch.num_rows:
-            sent.complete()
-        for row, key, value, partition, timestamp, headers in zip(
-            sent.tokens(), *columns, strict=True
-        ):
+        result, tokens = self._sent.add(batch.num_rows, result_batch)
+        await self._send_rows(topic, tokens, columns)
+        return result
+
+    async def _send_rows(self, topic: str, tokens: Sequence[int], columns: SendColumns) -> None:
+        for token, key, value, partition, timestamp, headers in zip(tokens, *columns, strict=True):
             machine = self._machine
             if (
                 headers
                 or machine is None
-                or not machine.join(row, topic, partition, key, value, timestamp)
+                or not machine.join(token, topic, partition, key, value, timestamp)
             ):
-                future = await Producer.send(
-                    cast(Producer[bytes, bytes], self),
-                    topic,
-                    value,
-                    key=key,
-                    partition=partition,
-                    headers=headers,
-                    timestamp=timestamp,
-                )
-                future.add_done_callback(row.copy)
-        return sent.future
+                try:
+                    future = await Producer.send(
+                        cast(Producer[bytes, bytes], self),
+                        topic,
+                        value,
+                        key=key,
+                        partition=partition,
+                        headers=headers,
+                        timestamp=timestamp,
+                    )
+                except BaseException:
+                    self._sent.abandon(token, tokens[-1])
+                    raise
+                self._sent.follow(token, future)
 
     async def deliver(
         self,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Hashable, Mapping
-from itertools import count, repeat
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import count, islice, repeat
 from typing import Final, NamedTuple, TypeAlias, assert_never, cast
 
 from ..client.cluster import ClusterView
@@ -40,6 +40,7 @@ from ..client.producer.record_failures import raised
 from .clients.driver import DriverFailed
 from .clients.loop_iteration import LoopIteration
 from .clients.open_client import open_client
+from .clients.sent_rows import SentBatches
 from .clients.transactions import TransactionCalls
 from .measured import measured
 
@@ -75,6 +76,7 @@ class ProducerSession(TransactionCalls):
         self._blocked: dict[Hashable, asyncio.Future[None]] = {}
         self._flushes: dict[Hashable, asyncio.Future[None]] = {}
         self._done: asyncio.Future[None] | None = None
+        self._sent = SentBatches()
 
     async def start(self) -> None:
         """Start to connect; `async with` calls it."""
@@ -171,7 +173,9 @@ class ProducerSession(TransactionCalls):
     def _client_failed(self, error: ClientFailed) -> None:
         """Fail everything that waits: the machine is closed."""
         machine, self._machine = self._machine, None
-        for future in self._pending([] if machine is None else list(machine.outstanding())):
+        tokens = [] if machine is None else list(machine.outstanding())
+        self._sent.fail(tokens, lambda: error)
+        for future in self._pending(tokens):
             future.set_exception(error)
         for waiting in (*self._flushes.values(), *self._calls.values()):
             if not waiting.done():
@@ -182,12 +186,16 @@ class ProducerSession(TransactionCalls):
         """Return the futures without a result of these records; none is blocked any more."""
         for token in tokens:
             self._placed(token)
-        return [future for future in cast(list[_Token], tokens) if not future.done()]
+        futures = cast(list[_Token], [token for token in tokens if type(token) is not int])
+        return [future for future in futures if not future.done()]
 
     def _delivered(self, effect: Delivered) -> None:
         offset, appended = effect.base_offset, effect.log_append_time
         offsets = repeat(UNKNOWN) if offset == UNKNOWN else count(offset)
         times = effect.timestamps if appended == UNKNOWN else repeat(appended)
+        if self._sent:
+            self._deliver_with_rows(effect, offsets, times)
+            return
         # a result for each record, without bytecode for each
         rows = zip(repeat(effect.topic), repeat(effect.partition), offsets, times, strict=False)
         results = map(NEW, repeat(RecordMetadata), rows)
@@ -195,9 +203,23 @@ class ProducerSession(TransactionCalls):
             if not future.done():
                 future.set_result(result)
 
+    def _deliver_with_rows(
+        self, effect: Delivered, offsets: Iterable[int], times: Iterable[int]
+    ) -> None:
+        """Deliver a batch that may have rows of `send_batch` besides records with futures."""
+        topic, partition = effect.topic, effect.partition
+        known = list(islice(offsets, len(effect.tokens)))
+        self._sent.place(effect.tokens, partition, known)
+        for token, offset, time in zip(effect.tokens, known, times, strict=False):
+            if type(token) is not int:
+                future = cast(_Token, token)
+                if not future.done():
+                    future.set_result(RecordMetadata(topic, partition, offset, time))
+
     def _failed(self, effect: Failed) -> None:
         if self._driver is not None:
             self._metrics.record(RECORDS_FAILED, len(effect.tokens), self._driver.now())
+        self._sent.fail(effect.tokens, lambda: raised(effect.failure))
         for future in self._pending(effect.tokens):
             future.set_exception(raised(effect.failure))
             if self._settings.transactional_id is not None:

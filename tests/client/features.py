@@ -404,6 +404,17 @@ FEATURES: Final[dict[str, Feature]] = {
             "net/test_metrics.py::test_share_consumers_and_admin",
         ),
     ),
+    "records as Arrow columns, consumed and produced": Feature(
+        NO,
+        NO,
+        NO,
+        YES,
+        (
+            "net/test_column_polls.py::test_batches_have_the_records_of_polls",
+            "net/test_sent_batches.py::test_the_records_and_where_they_are",
+            "net/test_topic.py::test_all_records_in_the_order_of_their_partitions",
+        ),
+    ),
     "metrics pushed to brokers (KIP-714)": Feature(NO, YES, YES, NO),
     "interceptors (KIP-42)": Feature(
         NO,

@@ -144,6 +144,26 @@ def test_the_first_row_that_failed_is_named(kafka_broker: ServerThread) -> None:
     asyncio.run(scenario())
 
 
+def test_records_before_a_cancelled_row_are_sent(kafka_broker: ServerThread) -> None:
+    """And a later batch has results of its own."""
+
+    async def scenario() -> None:
+        async with producer(kafka_broker, max_block_ms=60_000) as it:
+            missing = pa.record_batch({"value": [b"1", b"2", b"3"], "partition": [0, 0, 7]})
+            sending = asyncio.ensure_future(it.send_batch("t", missing))
+            assert [each.value for each in await read(kafka_broker, 2)] == [b"1", b"2"]
+            sending.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sending
+            single = it.deliver("t", b"4", partition=0)
+            batch = pa.record_batch({"value": [b"5"], "partition": [0]})
+            where, future = await asyncio.gather(single, it.send_batch("t", batch))
+            offsets = {where.offset, *(await future).column("offset").to_pylist()}
+            assert offsets == {2, 3}
+
+    asyncio.run(scenario())
+
+
 def test_without_acknowledgements_offsets_are_unknown(kafka_broker: ServerThread) -> None:
     async def scenario() -> None:
         async with producer(kafka_broker, acks=0, enable_idempotence=False) as it:

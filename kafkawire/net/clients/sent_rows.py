@@ -1,22 +1,25 @@
 """The results of records that were sent together, one per row.
 
-A row is the machine's token of its record, in place of a future.
+The machine's token of a row is a number, in place of a future: an object less for each record.
 
-    rows ─▶ result or error of each ─▶ all have one ─▶ the future of the whole
+    token = number of the batch << ROW_BITS | row ─▶ result or error of each row
+                                                       └─▶ all have one ─▶ the future of the batch
 """
 
 from __future__ import annotations
 
 import asyncio
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from itertools import repeat
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from ...errors import counted
 
-NEW: Final = tuple.__new__
 UNKNOWN: Final = -1
+ROW_BITS: Final = 40
+ROW_MASK: Final = (1 << ROW_BITS) - 1
 
 
 class Metadata(Protocol):
@@ -30,71 +33,99 @@ class Metadata(Protocol):
 
 
 class SentRows:
-    """The results of some rows. future: of what `result` makes of partitions and offsets.
+    """The results of the rows of one batch.
 
-    Raises the error of the first row that failed, once all rows have a result.
+    future: of what `result` makes of partitions and offsets. It raises the error of the first row
+    that failed, once all rows have a result.
     """
 
     def __init__(self, rows: int, result: Callable[[array[int], array[int]], Any]) -> None:
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.partitions = array("i", [UNKNOWN]) * rows
         self.offsets = array("q", [UNKNOWN]) * rows
+        self.left = rows
+        self.errors: dict[int, BaseException] = {}
         self._result = result
-        self._left = rows
-        self._errors: dict[int, BaseException] = {}
 
-    def tokens(self) -> list[Row]:
-        """Make the tokens of all rows, without bytecode for each."""
-        rows = len(self.offsets)
-        return list(map(NEW, repeat(Row), zip(repeat(self), range(rows), strict=False)))
-
-    def complete(self, error: BaseException | None = None, row: int = 0) -> None:
-        """Count the result of a row. Completes the future after the last one."""
-        if error is not None:
-            self._errors[row] = error
-        self._left -= 1
-        if self._left > 0 or self.future.done():
+    def complete(self) -> None:
+        """Complete the future."""
+        if self.future.done():
             return
-        if not self._errors:
+        if not self.errors:
             self.future.set_result(self._result(self.partitions, self.offsets))
             return
-        first = min(self._errors)
-        failed, rows = len(self._errors), len(self.offsets)
+        first = min(self.errors)
+        failed, rows = len(self.errors), len(self.offsets)
         note = f"row {first} of the batch; {failed} of {counted(rows, 'record')} failed"
-        self._errors[first].add_note(note)
-        self.future.set_exception(self._errors[first])
+        self.errors[first].add_note(note)
+        self.future.set_exception(self.errors[first])
 
 
-class Row(NamedTuple):
-    """The token of one row: as much of a future as a producer uses."""
+class SentBatches:
+    """The batches of one producer whose rows have not all a result."""
 
-    sent: SentRows
-    row: int
+    def __init__(self) -> None:
+        self._batches: dict[int, SentRows] = {}
+        self._last = 0
 
-    def done(self) -> bool:
-        """Whether the whole is: each row has one result."""
-        return self.sent.future.done()
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._batches)
 
-    def set_result(self, metadata: Metadata) -> None:
-        """Keep where the record is."""
-        sent, row = self
-        sent.partitions[row] = metadata.partition
-        sent.offsets[row] = metadata.offset
-        sent.complete()
+    def add(
+        self, rows: int, result: Callable[[array[int], array[int]], Any]
+    ) -> tuple[asyncio.Future[Any], Sequence[int]]:
+        """Add a batch; returns its future, and the tokens of its rows."""
+        sent = SentRows(rows, result)
+        if not rows:
+            sent.complete()
+            return sent.future, ()
+        self._last += 1
+        self._batches[self._last] = sent
+        first = self._last << ROW_BITS
+        return sent.future, range(first, first + rows)
 
-    def set_exception(self, error: BaseException) -> None:
-        """Keep why the record was not delivered."""
-        self.sent.complete(error, self.row)
+    def abandon(self, token: int, last: int) -> None:
+        """Expect no result of the rows from a token to the last one: nobody has the future."""
+        sent = self._batches[token >> ROW_BITS]
+        sent.future.cancel()
+        sent.left -= last - token + 1
+        if not sent.left:
+            self._complete(token)
 
-    def exception(self) -> BaseException | None:
-        """Retrieve the error of the whole, if it failed: whoever commits sees it."""
-        future = self.sent.future
-        return future.exception() if future.done() and not future.cancelled() else None
+    def place(self, tokens: Iterable[Hashable], partition: int, offsets: Iterable[int]) -> None:
+        """Keep where rows are. The tokens of other records are passed over."""
+        batches = self._batches
+        for token, offset in zip(tokens, offsets, strict=False):
+            if type(token) is int and (sent := batches.get(token >> ROW_BITS)) is not None:
+                row = token & ROW_MASK
+                sent.partitions[row] = partition
+                sent.offsets[row] = offset
+                sent.left -= 1
+                if not sent.left:
+                    self._complete(token)
 
-    def copy(self, future: asyncio.Future[Any]) -> None:
-        """Take the result of a record that was sent alone."""
-        error = asyncio.CancelledError() if future.cancelled() else future.exception()
-        if error is not None:
-            self.set_exception(error)
+    def fail(self, tokens: Iterable[Hashable], error: Callable[[], BaseException]) -> None:
+        """Keep why rows were not delivered; error: makes an exception."""
+        for token in tokens:
+            if type(token) is int and (sent := self._batches.get(token >> ROW_BITS)) is not None:
+                sent.errors[token & ROW_MASK] = error()
+                sent.left -= 1
+                if not sent.left:
+                    self._complete(token)
+
+    def follow(self, token: int, future: asyncio.Future[Any]) -> None:
+        """Give a row the result of a record that is sent alone."""
+        future.add_done_callback(partial(self._copy, token))
+
+    def _copy(self, token: int, future: asyncio.Future[Any]) -> None:
+        if future.cancelled():
+            self.fail([token], asyncio.CancelledError)
+        elif (error := future.exception()) is not None:
+            self.fail([token], lambda: error)
         else:
-            self.set_result(future.result())
+            metadata: Metadata = future.result()
+            self.place([token], metadata.partition, repeat(metadata.offset))
+
+    def _complete(self, token: int) -> None:
+        self._batches.pop(token >> ROW_BITS).complete()
