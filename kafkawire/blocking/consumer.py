@@ -108,6 +108,7 @@ class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT
     offsets_for_times = waiting(_Client.offsets_for_times)
     beginning_offsets = waiting(_Client.beginning_offsets)
     end_offsets = waiting(_Client.end_offsets)
+    poll_batch = waiting(_Client.poll_batch)
 
     def poll(
         self, timeout_s: float | None = None, *, max_records: int | None = None
@@ -118,25 +119,6 @@ class Consumer(BlockingClient[asynchronous.Consumer[KeyT, ValueT]], Generic[KeyT
         Raises ConsumerError or a subclass; the next poll tries again.
         """
         return self._run(self._client.poll(timeout_s, max_records=max_records))
-
-    def poll_batch(
-        self,
-        timeout_s: float | None = None,
-        *,
-        max_records: int | None = None,
-        keys: ValueDecoder | None = None,
-        values: ValueDecoder | None = None,
-    ) -> pa.RecordBatch | None:
-        """Return the next records of one partition as columns; None if the timeout expires.
-
-        Columns: topic, partition, offset, timestamp, key, value, headers. timeout_s, errors: as for
-        `poll`. max_records: None for all of a fetch. keys, values: decoders, whose results are
-        added as `key_decoded` and `value_decoded`. Deserializers and `on_consume` are not called.
-        Raises MissingPackage without the extra `tables`.
-        """
-        return self._run(
-            self._client.poll_batch(timeout_s, max_records=max_records, keys=keys, values=values)
-        )
 
     def batches(
         self,
