@@ -63,3 +63,8 @@ class Admin(BlockingClient[asynchronous.Admin]):
     alter_partition_reassignments = waiting(asynchronous.Admin.alter_partition_reassignments)
     list_partition_reassignments = waiting(asynchronous.Admin.list_partition_reassignments)
     elect_leaders = waiting(asynchronous.Admin.elect_leaders)
+    remove_members_from_group = waiting(asynchronous.Admin.remove_members_from_group)
+    share_group_offsets = waiting(asynchronous.Admin.share_group_offsets)
+    alter_share_group_offsets = waiting(asynchronous.Admin.alter_share_group_offsets)
+    delete_share_group_offsets = waiting(asynchronous.Admin.delete_share_group_offsets)
+    fence_producer = waiting(asynchronous.Admin.fence_producer)

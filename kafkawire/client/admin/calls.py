@@ -51,6 +51,7 @@ RETRIABLE_ERRORS: Final = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
     }
 )
 """Errors after which a call is retried; others complete it."""

@@ -20,23 +20,20 @@ from ...client.arguments import (
     topic_name,
     topic_names,
     topic_partition,
-    topic_partitions,
     whole,
 )
 from ...messages.create_topics_request import CreatableTopic, CreatableTopicConfig
 from ...messages.list_transactions_request import ListTransactionsRequest
-from . import cluster, features, groups, topics, transactions
+from . import cluster, features, topics, transactions
 from .calls import check, only
 from .config_calls import ConfigCalls
 from .features import Change
+from .group_calls import GroupCalls
 from .replica_calls import ReplicaCalls
 from .security.calls import SecurityCalls
 from .values import (
     BrokerVersions,
     ClusterInfo,
-    CommittedOffset,
-    GroupInfo,
-    GroupListing,
     HangingTransaction,
     Offset,
     ProducerInfo,
@@ -47,7 +44,7 @@ from .values import (
 )
 
 
-class Admin(ConfigCalls, SecurityCalls, ReplicaCalls):
+class Admin(ConfigCalls, GroupCalls, SecurityCalls, ReplicaCalls):
     """Inspects and changes a cluster. Configured under Kafka's names, `ADMIN_KEYS`.
 
     Every call raises BrokerError for a broker's error, RequestFailed without a response within
@@ -178,41 +175,6 @@ class Admin(ConfigCalls, SecurityCalls, ReplicaCalls):
         offset = whole(before, "before", -1, INT64)
         return await topics.delete_records(self._calls, topic, partition, offset, self._timeout_ms)
 
-    # Groups.
-
-    async def list_groups(self) -> list[GroupListing]:
-        """List the groups of all brokers, sorted by id."""
-        return await groups.list_groups(self._calls, await self._brokers())
-
-    async def describe_group(self, group_id: str) -> GroupInfo:
-        """Describe a group (of the classic protocol)."""
-        return await groups.describe_group(self._calls, text(group_id, "group_id"))
-
-    async def delete_group(self, group_id: str) -> None:
-        """Delete a group without members, and its offsets."""
-        await groups.delete_group(self._calls, text(group_id, "group_id"))
-
-    async def group_offsets(self, group_id: str) -> dict[tuple[str, int], CommittedOffset]:
-        """Return the committed offsets of a group, by (topic, partition)."""
-        return await groups.list_offsets(self._calls, text(group_id, "group_id"))
-
-    async def alter_group_offsets(
-        self, group_id: str, offsets: Mapping[tuple[str, int], int]
-    ) -> None:
-        """Set committed offsets, (topic, partition) -> offset, of a group without members."""
-        checked = {
-            topic_partition(where): whole(offset, "offset", 0, INT64)
-            for where, offset in offsets.items()
-        }
-        await groups.alter_offsets(self._calls, text(group_id, "group_id"), checked)
-
-    async def delete_group_offsets(
-        self, group_id: str, partitions: Iterable[tuple[str, int]]
-    ) -> None:
-        """Delete committed offsets of partitions that a group is not subscribed to."""
-        checked = list(topic_partitions(partitions))
-        await groups.delete_offsets(self._calls, text(group_id, "group_id"), checked)
-
     # Transactions.
 
     async def list_transactions(
@@ -269,3 +231,8 @@ class Admin(ConfigCalls, SecurityCalls, ReplicaCalls):
     async def abort_hanging_transaction(self, hanging: HangingTransaction) -> None:
         """Abort a transaction in one partition: consumers with read_committed go on."""
         await transactions.abort(self._calls, hanging)
+
+    async def fence_producer(self, transactional_id: str) -> None:
+        """Fence the producer with a transactional id, and abort its open transaction."""
+        name = text(transactional_id, "transactional_id")
+        await transactions.fence(self._calls, name, self._timeout_ms)

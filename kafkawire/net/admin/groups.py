@@ -16,6 +16,8 @@ from ...messages.delete_groups_request import DeleteGroupsRequest
 from ...messages.delete_groups_response import DeleteGroupsResponse
 from ...messages.describe_groups_request import DescribeGroupsRequest
 from ...messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from ...messages.leave_group_request import LeaveGroupRequest, MemberIdentity
+from ...messages.leave_group_response import LeaveGroupResponse
 from ...messages.list_groups_request import ListGroupsRequest
 from ...messages.list_groups_response import ListGroupsResponse
 from ...messages.offset_commit_request import (
@@ -46,6 +48,8 @@ GROUPS_FROM: Final = 8
 """OffsetFetch has several groups from this version on (KIP-709)."""
 LAST_WITH_NAMES: Final = 9
 """The last version of OffsetFetch and OffsetCommit with topic names; then come ids."""
+MEMBERS_FROM: Final = 3
+"""LeaveGroup has several members, and instance ids, from this version on (KIP-345)."""
 ALL_TOPICS_FROM: Final = 2
 LOWEST_COMMIT: Final = 2
 """OffsetCommit keeps offsets for the broker's retention time from this version on."""
@@ -217,3 +221,28 @@ async def delete_offsets(
     for topic_result in response.topics:
         for row in topic_result.partitions:
             check(row.error_code, f"{topic_result.name}-{row.partition_index}")
+
+
+async def remove_members(
+    calls: CallRunner,
+    group_id: str,
+    member_ids: list[str],
+    instance_ids: list[str],
+    reason: str,
+) -> None:
+    """Remove members from a group (LeaveGroup), as its administrator."""
+    members = [MemberIdentity(member_id=name, reason=reason) for name in member_ids]
+    members += [
+        MemberIdentity(member_id="", group_instance_id=name, reason=reason) for name in instance_ids
+    ]
+    response = await calls.call(
+        coordinator(group_id),
+        ApiKey.LEAVE_GROUP,
+        LeaveGroupResponse,
+        lambda _: LeaveGroupRequest(group_id=group_id, members=members),
+        lambda response: [response.error_code],
+        lowest=MEMBERS_FROM,
+    )
+    check(response.error_code, f"group {group_id}")
+    for member in response.members:
+        check(member.error_code, f"member {member.group_instance_id or member.member_id}")

@@ -19,6 +19,8 @@ from ...messages.describe_producers_request import DescribeProducersRequest, Top
 from ...messages.describe_producers_response import DescribeProducersResponse, ProducerState
 from ...messages.describe_transactions_request import DescribeTransactionsRequest
 from ...messages.describe_transactions_response import DescribeTransactionsResponse
+from ...messages.init_producer_id_request import InitProducerIdRequest
+from ...messages.init_producer_id_response import InitProducerIdResponse
 from ...messages.list_transactions_request import ListTransactionsRequest
 from ...messages.list_transactions_response import ListTransactionsResponse
 from ...messages.write_txn_markers_request import (
@@ -228,3 +230,17 @@ def _marked(response: WriteTxnMarkersResponse) -> list[WritableTxnMarkerPartitio
     return [
         row for marker in response.markers for topic in marker.topics for row in topic.partitions
     ]
+
+
+async def fence(calls: CallRunner, transactional_id: str, timeout_ms: int) -> None:
+    """Raise the epoch of a transactional id's producer (InitProducerId), which fences it."""
+    response = await calls.call(
+        Coordinator(CoordinatorKind.TRANSACTION, transactional_id),
+        ApiKey.INIT_PRODUCER_ID,
+        InitProducerIdResponse,
+        lambda _: InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+        ),
+        lambda response: [response.error_code],
+    )
+    check(response.error_code, f"transactional id {transactional_id}")

@@ -215,6 +215,14 @@ class CommittedOffset(NamedTuple):
     metadata: str
 
 
+class ShareGroupOffset(NamedTuple):
+    """Where a share group is in a partition. lag: records that it has not finished, -1: unknown."""
+
+    start_offset: int
+    leader_epoch: int
+    lag: int
+
+
 class Offset(NamedTuple):
     """An offset found by ListOffsets; both -1 without one."""
 
