@@ -63,7 +63,7 @@ class ChangeOptions(NamedTuple):
         """
         if self.yes and deleting is None:
             raise typer.BadParameter(
-                "only allowed with an option that needs confirmation, such as a deletion",
+                "only allowed with an option that deletes or aborts, or is confirmed otherwise",
                 param_hint=YES,
             )
         if self.dry_run and not changing:

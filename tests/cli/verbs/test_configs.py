@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkawire.blocking import Admin
-from kafkawire.client.failures import BrokerError
+from kafkawire.client.failures import RequestFailed
 from kafkawire.errors import InvalidValue
 from kafkawire.net.admin import ConfigResource
 from kafkawire.net.server import ServerConfig
@@ -96,9 +96,14 @@ def test_an_invalid_resource_is_not_sent(admin: Admin, resource: Any, field: str
         admin.alter_configs(resource, {"a": "b"})
 
 
-def test_a_broker_logger_is_described_by_its_broker(admin: Admin) -> None:
-    with pytest.raises(BrokerError, match="INVALID_REQUEST"):  # ours has none
-        admin.describe_configs([ConfigResource("BROKER_LOGGER", "1")])
+@pytest.mark.parametrize("kind", ["BROKER", "BROKER_LOGGER"])
+def test_a_broker_that_does_not_exist_is_named(server: ServerThread, kind: str) -> None:
+    here = {"bootstrap.servers": server.bootstrap}
+    with (
+        Admin({**here, "default.api.timeout.ms": 500}) as admin,
+        pytest.raises(RequestFailed, match="9"),
+    ):
+        admin.describe_configs([ConfigResource(kind, "9")])
 
 
 def test_values_are_set_shown_and_removed(admin: Admin, here: tuple[str, str]) -> None:
