@@ -250,15 +250,20 @@ def _first(cluster: ClusterOptions) -> str:
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) -> None:
-    """Run a coroutine; errors of the client become one line on stderr and an exit code."""
+    """Run a coroutine; errors of the client become one line on stderr and an exit code.
+
+    An argument that no request can carry, such as an empty topic name, is a usage error.
+    """
     from kafkawire.client.failures import ClientError, ConfigurationError
-    from kafkawire.errors import LocalProtocolError
+    from kafkawire.errors import EncodeError, LocalProtocolError
 
     try:
         asyncio.run(work())
     except ConfigurationError as error:
         hint = config.sources.get(error.key, OPTION)
         raise typer.BadParameter(str(error), param_hint=hint) from None
+    except EncodeError as error:
+        raise typer.BadParameter(str(error)) from None
     except (ClientError, LocalProtocolError) as error:
         typer.echo(printable(f"kafkawire: {error}"), err=True)
         raise typer.Exit(1) from None

@@ -33,10 +33,7 @@ class GroupCalls(AdminSession):
         self, group_id: str, offsets: Mapping[tuple[str, int], int]
     ) -> None:
         """Set committed offsets, (topic, partition) -> offset, of a group without members."""
-        checked = {
-            topic_partition(where): whole(offset, "offset", 0, INT64)
-            for where, offset in offsets.items()
-        }
+        checked = _checked(offsets)
         await groups.alter_offsets(self._calls, text(group_id, "group_id"), checked)
 
     async def delete_group_offsets(
@@ -74,13 +71,18 @@ class GroupCalls(AdminSession):
         self, group_id: str, offsets: Mapping[tuple[str, int], int]
     ) -> None:
         """Set start offsets, (topic, partition) -> offset, of a share group without members."""
-        checked = {
-            topic_partition(where): whole(offset, "offset", 0, INT64)
-            for where, offset in offsets.items()
-        }
+        checked = _checked(offsets)
         await share_groups.alter(self._calls, text(group_id, "group_id"), checked)
 
     async def delete_share_group_offsets(self, group_id: str, topics: Iterable[str]) -> None:
         """Delete the offsets in topics of a share group without members."""
         names = list(topic_names(topics))
         await share_groups.delete(self._calls, text(group_id, "group_id"), names)
+
+
+def _checked(offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Return offsets of partitions. Raises InvalidValue, OutOfRange."""
+    return {
+        topic_partition(where): whole(offset, "offset", 0, INT64)
+        for where, offset in offsets.items()
+    }
