@@ -18,16 +18,24 @@ from ...configs import (
     Update,
     listener_key,
 )
+from ...configs.documentation import (
+    BROKER_DOCUMENTATION,
+    GROUP_DOCUMENTATION,
+    TOPIC_DOCUMENTATION,
+)
 from .settings import Settings
 
 Synonym = tuple[str, str | None, ConfigSource]
 STATIC: Final = ConfigSource.STATIC_BROKER_CONFIG
+NO_DOCUMENTATION: Final = ""
+"""Of loggers, also where no documentation is requested: not null, as in Kafka."""
 
 
 class Described(NamedTuple):
     """One value, None if it is sensitive or unset.
 
-    synonyms: (key, value, source) of each source that has one.
+    synonyms: (key, value, source) of each source that has one. documentation: null for keys that
+    have no effect.
     """
 
     name: str
@@ -37,6 +45,7 @@ class Described(NamedTuple):
     synonyms: list[Synonym]
     read_only: bool = False
     sensitive: bool = False
+    documentation: str | None = None
 
 
 def topic_described(settings: Settings, own: Mapping[str, str]) -> list[Described]:
@@ -48,6 +57,7 @@ def topic_described(settings: Settings, own: Mapping[str, str]) -> list[Describe
             settings.topic(own, name),
             _own(name, key, own, ConfigSource.DYNAMIC_TOPIC_CONFIG)
             + _broker_synonyms(settings, [each.name for each in key.synonyms], {}),
+            TOPIC_DOCUMENTATION.get(name),
         )
         for name, key in _shown_keys(TOPIC_CONFIGS, own)
     ]
@@ -64,7 +74,8 @@ def group_described(
         inherited = _broker_synonyms(settings, [each.name for each in key.synonyms], {})
         set_here = _own(name, key, own, ConfigSource.DYNAMIC_GROUP_CONFIG)
         synonyms = set_here + (inherited or [default])
-        rows.append(_described(name, key, synonyms[0][1], synonyms))
+        value, documentation = synonyms[0][1], GROUP_DOCUMENTATION.get(name)
+        rows.append(_described(name, key, value, synonyms, documentation))
     return rows
 
 
@@ -85,7 +96,8 @@ def loggers_described(levels: Mapping[str, str]) -> list[Described]:
     """Describe loggers. levels: of each."""
     source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
     return [
-        Described(name, level, source, ConfigType.UNKNOWN, []) for name, level in levels.items()
+        Described(name, level, source, ConfigType.UNKNOWN, [], documentation=NO_DOCUMENTATION)
+        for name, level in levels.items()
     ]
 
 
@@ -99,9 +111,15 @@ def _own(name: str, key: ConfigKey, own: Mapping[str, str], source: ConfigSource
     return [(name, key.normalized(own[name]), source)] if name in own else []
 
 
-def _described(name: str, key: ConfigKey, value: str | None, synonyms: list[Synonym]) -> Described:
+def _described(
+    name: str,
+    key: ConfigKey,
+    value: str | None,
+    synonyms: list[Synonym],
+    documentation: str | None = None,
+) -> Described:
     source = synonyms[0][2] if synonyms else ConfigSource.DEFAULT_CONFIG
-    return Described(name, value, source, key.type, synonyms)
+    return Described(name, value, source, key.type, synonyms, documentation=documentation)
 
 
 def broker_described(settings: Settings, own: Mapping[str, str]) -> list[Described]:
@@ -146,7 +164,10 @@ def _shown(name: str, key: ConfigKey, synonyms: list[Synonym]) -> Described:
         synonyms = [(synonym, None, source) for synonym, _, source in synonyms]
     _, value, source = synonyms[0] if synonyms else (name, None, ConfigSource.DEFAULT_CONFIG)
     read_only = key.update is Update.READ_ONLY
-    return Described(name, value, source, key.type, synonyms, read_only, key.sensitive)
+    documentation = BROKER_DOCUMENTATION.get(name)
+    return Described(
+        name, value, source, key.type, synonyms, read_only, key.sensitive, documentation
+    )
 
 
 def _broker_synonyms(

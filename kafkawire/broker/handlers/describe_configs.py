@@ -30,6 +30,7 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..configs import loggers
 from ..configs.descriptions import (
+    NO_DOCUMENTATION,
     Described,
     broker_described,
     client_metrics_described,
@@ -87,11 +88,7 @@ def _describe(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         error_message="",
-        configs=[
-            _config(each, body.include_synonyms, version)
-            for each in found
-            if not keys or each.name in keys
-        ],
+        configs=[_config(each, body, version) for each in found if not keys or each.name in keys],
     )
 
 
@@ -188,7 +185,9 @@ def _own(broker: Broker) -> dict[str, str]:
     return found
 
 
-def _config(each: Described, include_synonyms: bool, version: int) -> DescribeConfigsResourceResult:
+def _config(
+    each: Described, body: DescribeConfigsRequest, version: int
+) -> DescribeConfigsResourceResult:
     result = DescribeConfigsResourceResult(
         name=each.name,
         value=each.value,
@@ -200,13 +199,15 @@ def _config(each: Described, include_synonyms: bool, version: int) -> DescribeCo
         result.is_default = each.source is ConfigSource.DEFAULT_CONFIG
         return result
     result.config_source = each.source
-    if include_synonyms:
+    if body.include_synonyms:
         result.synonyms = [
             DescribeConfigsSynonym(name=name, value=value, source=source)
             for name, value, source in each.synonyms
         ]
     if version >= TYPE_FROM:
         result.config_type = each.type
+        if body.include_documentation or each.documentation == NO_DOCUMENTATION:
+            result.documentation = each.documentation
     return result
 
 

@@ -385,3 +385,19 @@ def test_a_resource_that_a_request_has_twice_is_refused_both_times(client: Clien
     response = client.exchange(request, 1, IncrementalAlterConfigsResponse)
     assert [row.error_code for row in response.responses] == [E.INVALID_REQUEST] * 2
     assert describe(client, TOPIC, "t")["retention.ms"].config_source == DEFAULT
+
+
+@pytest.mark.parametrize(("include", "version"), [(True, 4), (False, 4), (True, 2)])
+def test_documentation_is_sent_where_it_is_requested(
+    client: Client, include: bool, version: int
+) -> None:
+    resource = DescribeConfigsResource(
+        resource_type=TOPIC, resource_name="t", configuration_keys=["retention.ms", "preallocate"]
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    if version > 2:
+        request.include_documentation = include
+    [result] = client.exchange(request, version, DescribeConfigsResponse).results
+    shown = {row.name: row.documentation for row in result.configs}
+    assert bool(shown["retention.ms"]) is (include and version > 2)
+    assert not shown["preallocate"], "has no effect"

@@ -118,11 +118,13 @@ def both(own_kafka: Broker) -> Iterator[tuple[int, int]]:
         yield own_kafka.port, port
 
 
-def result(port: int, kind: int, name: str) -> DescribeConfigsResult:
+def result(port: int, kind: int, name: str, *, documented: bool = False) -> DescribeConfigsResult:
     resource = DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=None
     )
-    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    request = DescribeConfigsRequest(
+        resources=[resource], include_synonyms=True, include_documentation=documented
+    )
     with Wire(port) as wire:
         [row] = wire.exchange(request, 4, DescribeConfigsResponse).results
     return row
@@ -156,7 +158,7 @@ def configured(port: int) -> dict[str, tuple[object, ...]]:
 
 
 def kinds(row: Any) -> tuple[object, ...]:
-    return row.config_type, row.read_only, row.is_sensitive
+    return row.config_type, row.read_only, row.is_sensitive, row.documentation
 
 
 def values(row: Any) -> tuple[object, ...]:
@@ -375,3 +377,17 @@ def test_resources_that_are_not_described_have_kafkas_errors(
 ) -> None:
     real, ours = (result(port, type, name) for port in both)
     assert (ours.error_code, ours.error_message) == (real.error_code, real.error_message)
+
+
+@pytest.mark.parametrize(
+    ("type", "name"), [(TOPIC, NAME), (ResourceType.GROUP, "g"), (BROKER, str(NODE_ID))]
+)
+def test_documentation_is_in_our_words(both: tuple[int, int], type: int, name: str) -> None:
+    real, ours = (
+        {row.name: row.documentation for row in result(port, type, name, documented=True).configs}
+        for port in both
+    )
+    documented = {key: text for key, text in ours.items() if text is not None}
+    assert documented
+    assert all(real[key] for key in documented)
+    assert not {key for key, text in documented.items() if text.rstrip(".") in (real[key] or "")}
