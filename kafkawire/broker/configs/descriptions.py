@@ -180,7 +180,7 @@ def _broker_synonyms(
     """
     rows: list[Synonym] = []
     for name in names:
-        values = settings.given_at(name)
+        values = settings.configured(name)
         rows += [(name, value, source) for value, source in values]
         if name in own and all(source is not STATIC for _, source in values):
             rows.append((name, own[name], STATIC))

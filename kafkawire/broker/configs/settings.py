@@ -6,6 +6,7 @@ A topic's value takes precedence over the broker's, and that over the default.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from ...configs import (
     BROKER_CONFIGS,
@@ -19,6 +20,12 @@ from ...configs import (
     listener_key,
     prefixed,
 )
+
+DYNAMIC: Final = (
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+)
+"""The sources of values that are set while brokers run."""
 
 
 class Settings:
@@ -38,43 +45,30 @@ class Settings:
                 hint = broker_config_hint(name) if key is None else ""
                 raise ValueError(f"{reason}{hint}")
         self.keys = keys
-        self.given: dict[str, str] = {name: _normalized(name, given[name]) for name in given}
         self._static = dict(given)
-        self._dynamic: dict[str, str] = {}
-        self._altered: dict[str, ConfigSource] = {}
+        self._dynamic: Mapping[ConfigSource, Mapping[str, str]] = {}
         self._numbers: dict[str, int] = {}
+        self.given: dict[str, str] = {}
+        self.set_dynamic({})
 
-    def alter(
-        self,
-        name: str,
-        value: str | None,
-        source: ConfigSource = ConfigSource.DYNAMIC_BROKER_CONFIG,
-    ) -> None:
-        """Set a value dynamically; None restores the static value or the default."""
-        self._numbers.pop(name, None)
-        if value is None:
-            self._altered.pop(name, None)
-            self._dynamic.pop(name, None)
-            self.given.pop(name, None)
-            if name in self._static:
-                self.given[name] = _normalized(name, self._static[name])
-        else:
-            self._altered[name] = source
-            self._dynamic[name] = value
-            self.given[name] = _normalized(name, value)
+    def set_dynamic(self, values: Mapping[ConfigSource, Mapping[str, str]]) -> None:
+        """Replace the dynamic values: of `DYNAMIC`, the source with precedence first."""
+        self._dynamic = {source: dict(values.get(source, {})) for source in DYNAMIC}
+        effective = dict(self._static)
+        for source in reversed(DYNAMIC):
+            effective.update(self._dynamic[source])
+        self._numbers.clear()
+        self.given.clear()
+        self.given.update((name, _normalized(name, value)) for name, value in effective.items())
 
-    def altered(self, source: ConfigSource) -> dict[str, str]:
+    def altered(self, source: ConfigSource) -> Mapping[str, str]:
         """Return the dynamic values of a source: for one broker or for all."""
-        return {name: self._dynamic[name] for name, at in self._altered.items() if at is source}
+        return self._dynamic[source]
 
-    def given_at(self, name: str) -> list[tuple[str, ConfigSource]]:
+    def configured(self, name: str) -> list[tuple[str, ConfigSource]]:
         """Return the configured values of a key with their sources, the effective one first."""
-        found = []
-        if name in self._altered:
-            found.append((self._dynamic[name], self._altered[name]))
-        if name in self._static:
-            found.append((self._static[name], ConfigSource.STATIC_BROKER_CONFIG))
-        return found
+        sources = {**self._dynamic, ConfigSource.STATIC_BROKER_CONFIG: self._static}
+        return [(values[name], source) for source, values in sources.items() if name in values]
 
     def default(self, name: str) -> str | None:
         """Return a key's default in the release; KeyError for an unknown key."""

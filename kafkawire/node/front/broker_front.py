@@ -84,7 +84,6 @@ class BrokerFront:
         self._node_id = node_id
         self._submit = submit = machines.submit
         self._is_broker = machines.is_broker
-        self._dynamic: dict[str, tuple[str, str]] = {}
         """Key -> (value, resource) of what is set dynamically."""
         ensemble = options.ensemble
         self.control = None if ensemble is None else ControlState(node_id, ensemble)
@@ -199,18 +198,16 @@ class BrokerFront:
 
     def _apply_configs(self, image: MetadataImage) -> None:
         """Set what is set dynamically for all brokers, or for this one, and valid."""
-        found = {
-            name: (value, resource)
-            for resource in (ALL_BROKERS, str(self._node_id))
-            for name, value in image.config(ResourceType.BROKER, resource).items()
-            if config_error(BROKER_CONFIGS.get(name), name, value) is None
-        }
-        for name in self._dynamic.keys() - found.keys():
-            self._settings.alter(name, None)
-        for name, (value, resource) in found.items():
-            if self._dynamic.get(name) != (value, resource):
-                self._settings.alter(name, value, source_of(resource))
-        self._dynamic = found
+        self._settings.set_dynamic(
+            {
+                source_of(resource): {
+                    name: value
+                    for name, value in image.config(ResourceType.BROKER, resource).items()
+                    if config_error(BROKER_CONFIGS.get(name), name, value) is None
+                }
+                for resource in (ALL_BROKERS, str(self._node_id))
+            }
+        )
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Go on with what waited for the high watermark of a partition."""

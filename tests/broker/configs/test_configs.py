@@ -179,6 +179,22 @@ def test_alter_configs_of_a_broker_keeps_what_its_file_says(
     assert found["background.threads"].config_source == ALL_BROKERS, "another resource's"
 
 
+def test_a_value_of_one_broker_is_described_before_that_of_all(client: Client) -> None:
+    key = "num.io.threads"
+    assert set_one(client, BROKER, "", key, "6") == E.NONE
+    assert replace(client, BROKER, "1", (key, "5")) == E.NONE
+    row = describe(client, BROKER, "1")[key]
+    assert [(each.value, each.source) for each in row.synonyms] == [
+        ("5", DYNAMIC),
+        ("6", ALL_BROKERS),
+        ("4", STATIC),
+        ("8", DEFAULT),
+    ]
+    assert describe(client, BROKER, "")[key].value == "6"
+    assert replace(client, BROKER, "1") == E.NONE
+    assert describe(client, BROKER, "1")[key].value == "6"
+
+
 WRONG: list[tuple[int, str, list[tuple[str, str | None]], ErrorCode]] = [
     (TOPIC, "nobody", [("retention.ms", "5")], E.UNKNOWN_TOPIC_OR_PARTITION),
     (TOPIC, "bad name", [("retention.ms", "5")], E.INVALID_TOPIC_EXCEPTION),
