@@ -102,7 +102,7 @@ def _of_resource(rows: Mapping[str, Any]) -> dict[str, ConfigKey]:
         name: ConfigKey(
             ConfigType[row["type"]],
             row["default"],
-            tuple(Synonym(*each) for each in row.get("synonyms", ())),
+            tuple(Synonym(*synonym) for synonym in row.get("synonyms", ())),
             Valid.of(row.get("valid", {})),
             internal=row.get("internal", False),
         )

@@ -115,7 +115,7 @@ def resource_table(drawn: Mapping[str, Mapping[str, Row]], synonyms: Mapping[str
             row = {"type": facts["type"], "default": facts["default"]}
             row["valid"] = valid_values(facts)
             row["synonyms"] = facts.get("synonyms") or [
-                [each] for each in (synonyms.get(name),) if each is not None
+                [synonym] for synonym in (synonyms.get(name),) if synonym is not None
             ]
             row["internal"] = facts.get("internal", False)
             table[resource][name] = {key: row[key] for key in row if row[key] or key == "default"}

@@ -56,7 +56,7 @@ def topic_described(settings: Settings, own: Mapping[str, str]) -> list[Describe
             key,
             settings.topic(own, name),
             _own(name, key, own, ConfigSource.DYNAMIC_TOPIC_CONFIG)
-            + _broker_synonyms(settings, [each.name for each in key.synonyms], {}),
+            + _broker_synonyms(settings, [synonym.name for synonym in key.synonyms], {}),
             TOPIC_DOCUMENTATION.get(name),
         )
         for name, key in _shown_keys(TOPIC_CONFIGS, own)
@@ -71,7 +71,7 @@ def group_described(
     for name, key in _shown_keys(keys, own):
         default_name = f"group.{name}" if key.internal else name
         default = (default_name, key.default, ConfigSource.DEFAULT_CONFIG)
-        inherited = _broker_synonyms(settings, [each.name for each in key.synonyms], {})
+        inherited = _broker_synonyms(settings, [synonym.name for synonym in key.synonyms], {})
         set_here = _own(name, key, own, ConfigSource.DYNAMIC_GROUP_CONFIG)
         synonyms = set_here + (inherited or [default])
         value, documentation = synonyms[0][1], GROUP_DOCUMENTATION.get(name)
@@ -93,7 +93,7 @@ def client_metrics_described(own: Mapping[str, str]) -> list[Described]:
 
 
 def loggers_described(levels: Mapping[str, str]) -> list[Described]:
-    """Describe loggers. levels: of each."""
+    """Describe loggers. levels: name -> level."""
     source = ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
     return [
         Described(name, level, source, ConfigType.UNKNOWN, [], documentation=NO_DOCUMENTATION)
@@ -194,7 +194,7 @@ def _broker_synonyms(
 
 def _together() -> dict[str, tuple[str, ...]]:
     """Return key of a broker -> the keys for the same thing; the first that is set counts."""
-    groups = [tuple(each.name for each in key.synonyms) for key in TOPIC_CONFIGS.values()]
+    groups = [tuple(synonym.name for synonym in key.synonyms) for key in TOPIC_CONFIGS.values()]
     together = {name: names for names in groups if len(names) > 1 for name in names}
     del together[FLUSH_CHECKS]
     return together

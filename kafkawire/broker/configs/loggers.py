@@ -38,8 +38,8 @@ def levels() -> dict[str, str]:
 
 def problem(changes: Iterable[AlterableConfig]) -> Problem | None:
     """Return why levels cannot be changed, None if they can."""
-    for each in changes:
-        reason = _problem(each)
+    for change in changes:
+        reason = _problem(change)
         if reason is not None:
             return reason
     return None
@@ -48,9 +48,9 @@ def problem(changes: Iterable[AlterableConfig]) -> Problem | None:
 def apply(changes: Iterable[AlterableConfig]) -> None:
     """Change levels; a logger whose level is deleted has that of its parent."""
     loggers = _loggers()
-    for each in changes:
-        level = logging.NOTSET if each.config_operation == DELETE else LEVELS[each.value or ""]
-        loggers[each.name].setLevel(level)
+    for change in changes:
+        level = logging.NOTSET if change.config_operation == DELETE else LEVELS[change.value or ""]
+        loggers[change.name].setLevel(level)
 
 
 def _problem(change: AlterableConfig) -> Problem | None:

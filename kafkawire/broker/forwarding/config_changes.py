@@ -119,7 +119,7 @@ class CheckedForwarding(ForwardingManager):
         Levels of loggers are changed here: their error is NONE.
         """
         resources: list[Any] = [*body.resources]
-        counts = Counter((each.resource_type, each.resource_name) for each in resources)
+        counts = Counter((one.resource_type, one.resource_name) for one in resources)
         decided = {}
         for position, resource in enumerate(resources):
             check = self._checks.get(resource.resource_type)
@@ -154,7 +154,7 @@ class CheckedForwarding(ForwardingManager):
         except Refused as refused:
             return refused.error, refused.message or ""
         merged = {key: value for key, value in {**old, **wanted}.items() if value is not None}
-        invalid = next(filter(None, (_group_error(*each) for each in merged.items())), None)
+        invalid = next(filter(None, (_group_error(*item) for item in merged.items())), None)
         streams = self._settings.text(ASSIGNORS) if ASSIGNORS in self._settings.keys else ""
         invalid = invalid or group_error(merged, self._number, streams)
         return None if invalid is None else (E.INVALID_CONFIG, invalid)
@@ -191,10 +191,12 @@ def _group_error(key: str, value: str) -> str | None:
 
 def _form_problem(configs: Sequence[Any]) -> Problem | None:
     """Return what is wrong with a request whatever its values are."""
-    if len({each.name for each in configs}) != len(configs):
+    if len({config.name for config in configs}) != len(configs):
         return E.INVALID_REQUEST, "Error due to duplicate config keys"
     nulls = [
-        each.name for each in configs if each.value is None and each.config_operation != DELETE
+        config.name
+        for config in configs
+        if config.value is None and config.config_operation != DELETE
     ]
     if nulls:
         return E.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}"

@@ -186,28 +186,28 @@ def _own(broker: Broker) -> dict[str, str]:
 
 
 def _config(
-    each: Described, body: DescribeConfigsRequest, version: int
+    row: Described, body: DescribeConfigsRequest, version: int
 ) -> DescribeConfigsResourceResult:
     result = DescribeConfigsResourceResult(
-        name=each.name,
-        value=each.value,
-        read_only=each.read_only,
-        is_sensitive=each.sensitive,
+        name=row.name,
+        value=row.value,
+        read_only=row.read_only,
+        is_sensitive=row.sensitive,
         documentation=None,
     )
     if version < SOURCE_FROM:
-        result.is_default = each.source is ConfigSource.DEFAULT_CONFIG
+        result.is_default = row.source is ConfigSource.DEFAULT_CONFIG
         return result
-    result.config_source = each.source
+    result.config_source = row.source
     if body.include_synonyms:
         result.synonyms = [
             DescribeConfigsSynonym(name=name, value=value, source=source)
-            for name, value, source in each.synonyms
+            for name, value, source in row.synonyms
         ]
     if version >= TYPE_FROM:
-        result.config_type = each.type
-        if body.include_documentation or each.documentation == NO_DOCUMENTATION:
-            result.documentation = each.documentation
+        result.config_type = row.type
+        if body.include_documentation or row.documentation == NO_DOCUMENTATION:
+            result.documentation = row.documentation
     return result
 
 

@@ -193,20 +193,22 @@ def _check_values(state: ControllerState, type: int, name: str, made: Values) ->
         _check_min_isr(state, type, name, made[MIN_ISR])
 
 
-def _check_topic(state: ControllerState, old: Mapping[str, str], made: Values) -> None:
+def _check_topic(state: ControllerState, old: Mapping[str, str], changed: Values) -> None:
     """Check all values that the topic would have, also those that stay."""
-    merged = {key: value for key, value in {**old, **made}.items() if value is not None}
+    merged = {key: value for key, value in {**old, **changed}.items() if value is not None}
     for key, value in merged.items():
         reason = key_error(TOPIC_CONFIGS, "topic", key, value)
-        if reason is not None and (key in made or key in TOPIC_CONFIGS):
+        if reason is not None and (key in changed or key in TOPIC_CONFIGS):
             raise Refused(E.INVALID_CONFIG, reason)
     reason = topic_error(lambda key: state.value_of_topic(merged, key))
     if reason is not None:
         raise Refused(E.INVALID_CONFIG, reason)
 
 
-def _check_client_metrics(_state: ControllerState, _old: Mapping[str, str], made: Values) -> None:
-    for key, value in made.items():
+def _check_client_metrics(
+    _state: ControllerState, _old: Mapping[str, str], changed: Values
+) -> None:
+    for key, value in changed.items():
         if value is None:
             continue
         if key not in CLIENT_METRICS_CONFIGS:

@@ -184,7 +184,7 @@ def test_a_value_of_one_broker_is_described_before_that_of_all(client: Client) -
     assert set_one(client, BROKER, "", key, "6") == E.NONE
     assert replace(client, BROKER, "1", (key, "5")) == E.NONE
     row = describe(client, BROKER, "1")[key]
-    assert [(each.value, each.source) for each in row.synonyms] == [
+    assert [(synonym.value, synonym.source) for synonym in row.synonyms] == [
         ("5", DYNAMIC),
         ("6", ALL_BROKERS),
         ("4", STATIC),
@@ -352,8 +352,8 @@ def test_alter_configs_does_not_set_levels(client: Client) -> None:
 def test_client_metrics_are_described_as_they_were_set(client: Client, harness: Harness) -> None:
     assert set_one(client, METRICS, "m", "interval.ms", " 200") == E.NONE
     assert set_one(client, METRICS, "m", "metrics", "a,a,b") == E.NONE
-    for each in (client, harness.restored().client()):
-        rows = describe(each, METRICS, "m")
+    for connection in (client, harness.restored().client()):
+        rows = describe(connection, METRICS, "m")
         assert {name: (row.value, row.config_source) for name, row in rows.items()} == {
             "interval.ms": ("200", 7),
             "match": ("", DEFAULT),
