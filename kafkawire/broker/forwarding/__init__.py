@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ...controller.operations.delegation_tokens import Principal
+from ...errors import EncodeError
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..fetched import Fetched
 from ..request import DELAYED, HandlerResult, Request
 from .envelope import WITH_PRINCIPAL, EnclosedPlan, EnvelopePlan, enclosed, opened
+from .repairs import drop_unknown_tags
 
 B = TypeVar("B", bound=Message)
 M = TypeVar("M", bound=Message, contravariant=True)
@@ -73,10 +75,25 @@ class ForwardingManager:
                 self._submit(request, request.body, AsItIs[Message](), now)
                 return DELAYED
             request, plan = inner, EnvelopePlan(inner)
-        self._submit(request, instead or request.body, plan or AsItIs[Message](), now)
+        body = instead or request.body
+        if type(body) is type(request.body):
+            make_encodable(body, request.version)
+        self._submit(request, body, plan or AsItIs[Message](), now)
         return DELAYED
 
     def forward_for(self, principal: Principal, request: Request, now: float) -> HandlerResult:
         """Let the controller decide on a request that it has to know the principal of."""
+        make_encodable(request.body, request.version)
         self._submit(request, enclosed(request, principal), EnclosedPlan(request), now)
         return DELAYED
+
+
+def make_encodable(body: Message, version: int) -> None:
+    """Drop unknown tagged fields of a request if they are such that nobody can write them.
+
+    They are of no use to a controller; a request that cannot be sent would wait for its deadline.
+    """
+    try:
+        body.encode(version)
+    except EncodeError:
+        drop_unknown_tags(body, version)

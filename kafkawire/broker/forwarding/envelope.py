@@ -31,6 +31,7 @@ from ...protocol import (
 )
 from ..apis import FORWARDED
 from ..request import Request
+from .repairs import shorten_error_messages
 
 WITH_PRINCIPAL: Final = frozenset(
     {
@@ -54,6 +55,7 @@ class EnvelopePlan:
         """Put a response into an Envelope; a broker tries again elsewhere if it is refused."""
         if is_refused(self.request.body, body):
             return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
+        shorten_error_messages(body, self.request.version)
         frame = encode_frame(body, self.request.version, self.request.correlation_id)
         return EnvelopeResponse(response_data=frame[SIZE:])
 

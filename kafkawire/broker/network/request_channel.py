@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from ...errors import EncodeError
 from ...primitives import Message
 from ...protocol import ErrorCode, encode_frame_buffers
 from ..bounds import UNSENT
@@ -20,6 +21,7 @@ from ..effects import AwaitDrain, Close, Reply, Report
 from ..events import MutedUntil, ReplyDue
 from ..faults import Action, Fault
 from ..fetched import Fetched
+from ..forwarding.repairs import shorten_error_messages
 from ..request import Request
 from .connection import Connection
 from .connections import Connections
@@ -203,7 +205,12 @@ class RequestChannel:
 def _encode(message: Message | Fetched, request: Request) -> list[bytes]:
     if isinstance(message, Fetched):
         return message.frame(request.version, request.correlation_id)
-    return encode_frame_buffers(message, request.version, request.correlation_id)
+    try:
+        return encode_frame_buffers(message, request.version, request.correlation_id)
+    except EncodeError:
+        if not shorten_error_messages(message, request.version):
+            raise
+        return encode_frame_buffers(message, request.version, request.correlation_id)
 
 
 def unexpected(error: Exception) -> str:

@@ -25,6 +25,7 @@ from kafkawire.messages.delete_groups_response import DeleteGroupsResponse
 from kafkawire.messages.describe_share_group_offsets_request import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
 )
 from kafkawire.messages.describe_share_group_offsets_response import (
     DescribeShareGroupOffsetsResponse,
@@ -181,6 +182,17 @@ def offsets(harness: Harness, group: str = "g") -> list[tuple[int, int]]:
 @pytest.fixture
 def harness() -> Harness:
     return harness_of()
+
+
+def test_a_partition_that_is_requested_twice_is_described_once(harness: Harness) -> None:
+    member = Consumer(harness)
+    member.join()
+    topic = DescribeShareGroupOffsetsRequestTopic(topic_name="t", partitions=[0, 0])
+    group = DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=[topic, topic])
+    client = coordinator(harness, "g")
+    request = DescribeShareGroupOffsetsRequest(groups=[group])
+    [described] = client.exchange(request, 1, DescribeShareGroupOffsetsResponse).groups
+    assert [len(each.partitions) for each in described.topics] == [1]
 
 
 def test_records_are_shared_by_members_and_acknowledged_once(harness: Harness) -> None:

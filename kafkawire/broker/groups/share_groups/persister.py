@@ -45,8 +45,8 @@ def for_each(
     done: Done,
     now: float,
 ) -> None:
-    """Send a request for each partition; `done` gets the results of all."""
-    wanted, results = list(partitions), dict[TopicPartition, Any]()
+    """Send a request for each partition, once for each; `done` gets the results of all."""
+    wanted, results = [*dict.fromkeys(partitions)], dict[TopicPartition, Any]()
     if not wanted:
         done(results, now)
 
