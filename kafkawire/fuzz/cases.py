@@ -106,6 +106,8 @@ ALL: Final = range(1 << 15)
 REFUSED: Final[Mapping[ApiKey, range]] = {
     ApiKey.PRODUCE: range(3),
     ApiKey.DESCRIBE_ACLS: ALL,
+    ApiKey.CREATE_ACLS: ALL,
+    ApiKey.DELETE_ACLS: ALL,
 }
 """API -> versions in which Kafka closes the connection after requests that can be decoded: Produce
 up to 2 is listed for clients that expect it, and not served; ACLs of unknown types are refused

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from kafkawire import Message
+from kafkawire.blocking import Admin
 from kafkawire.client.config import bootstrap, read_config
 from kafkawire.conformance.connection import Connection, Target
 from kafkawire.fuzz.cases import Case, Form
@@ -28,6 +29,7 @@ from kafkawire.messages.describe_user_scram_credentials_request import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
+from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.list_partition_reassignments_request import (
     ListPartitionReassignmentsRequest,
 )
@@ -40,13 +42,16 @@ from ..conformance.checks import config
 pytestmark = pytest.mark.timeout(120)
 
 TOPIC: Final = "t"
+BROKERS: Final = 3
 LONG: Final = "x" * 0x7FFF
 TIMEOUT_S: Final = 30.0
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    with ServerThread(config(brokers=3, topics={TOPIC: 1})) as server:
+    with ServerThread(config(brokers=BROKERS)) as server:
+        with Admin({"bootstrap.servers": server.bootstrap}) as admin:
+            admin.create_topic(TOPIC, partitions=1, replication_factor=BROKERS)
         yield server.bootstrap
 
 
@@ -76,6 +81,15 @@ CASES: Final = {
         7,
         CreateTopicsRequest(topics=[CreatableTopic(name=TOPIC)]),
         tags("CreateTopicsRequest.topics[0]", "01ffffffff0f00"),
+    ),
+    "a Fetch of a follower at another follower": case(
+        ApiKey.FETCH,
+        9,
+        FetchRequest(
+            replica_id=2,
+            session_epoch=-1,
+            topics=[FetchTopic(topic=TOPIC, partitions=[FetchPartition(current_leader_epoch=0)])],
+        ),
     ),
     "a long name of a user": case(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
@@ -114,7 +128,7 @@ async def sent(cluster: str, one: Case) -> list[Verdict]:
 @pytest.mark.parametrize("name", CASES)
 def test_each_broker_responds(cluster: str, name: str) -> None:
     verdicts = asyncio.run(sent(cluster, CASES[name]))
-    assert len(verdicts) == 3
+    assert len(verdicts) == BROKERS
     for each in verdicts:
         assert each.problem is None, each
         assert each.response is not None

@@ -30,6 +30,8 @@ from ..request import DELAYED, Outcome, Request
 E = ErrorCode
 UNKNOWN: Final = -1
 NO_TOPIC_ID: Final = bytes(16)
+LARGEST_LAG: Final = (1 << 63) - 1
+"""The start offset of a group may be any, also one far below 0."""
 Then = Callable[[float], None]
 Summaries = Mapping[tuple[bytes, int], Any]
 
@@ -129,7 +131,8 @@ def _partition(result: Any, end: int | None) -> DescribeShareGroupOffsetsRespons
     )
     lag = UNKNOWN
     if is_known and end is not None:
-        lag = max(0, end - result.start_offset - result.delivery_complete_count)
+        lag = end - result.start_offset - result.delivery_complete_count
+        lag = min(max(0, lag), LARGEST_LAG)
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=result.partition,
         start_offset=result.start_offset,

@@ -52,8 +52,21 @@ from ..request import Outcome, Request
 
 E = ErrorCode
 CURRENT_LEADER_FROM: Final = 16
+LEADER_FIELD_FROM: Final = 12
+"""Clients get current leaders from 16 on (KIP-951), followers wherever the field is."""
 JOINED_BYTES: Final = 1 << 14
 """Records of a partition up to this size are joined: a copy costs less than a write of its own."""
+
+
+class WithoutLeaders:
+    """A follower of a version without current leaders gets the response without them."""
+
+    def response(self, body: FetchResponse, _now: float) -> FetchResponse:
+        """Return the response."""
+        for topic in body.responses:
+            for partition in topic.partitions:
+                partition.current_leader = LeaderIdAndEpoch()
+        return body
 
 
 def handle(
@@ -67,7 +80,7 @@ def handle(
             lambda replicas, token: replicas.fetches.fetch(
                 token, fetch_of(replicas.replicas, version, body), now
             ),
-            AsItIs[FetchResponse](),
+            AsItIs[FetchResponse]() if version >= LEADER_FIELD_FROM else WithoutLeaders(),
             now,
         )
     context = broker.sessions.resolve(body, version, now)

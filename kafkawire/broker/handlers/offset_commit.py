@@ -43,6 +43,7 @@ TIMESTAMP_ONLY: Final = 1
 RETENTION: Final = range(2, 5)
 TOPIC_IDS_FROM: Final = 10
 DEFAULT: Final = -1
+LATEST_MS: Final = (1 << 63) - 1
 OF_EPOCHS: Final = frozenset({E.STALE_MEMBER_EPOCH, E.ILLEGAL_GENERATION})
 """The errors of a member with another epoch than its own."""
 
@@ -158,7 +159,7 @@ def _committed(
         at = each.commit_timestamp
     expires = NEVER
     if version in RETENTION and body.retention_time_ms != DEFAULT:
-        expires = at + body.retention_time_ms
+        expires = min(at + body.retention_time_ms, LATEST_MS)
     return Committed(
         each.committed_offset,
         each.committed_leader_epoch,

@@ -88,22 +88,31 @@ def test_offsets_and_groups_expire() -> None:
     assert described(client).group_state == "Dead"
 
 
-def test_an_offset_may_say_when_it_expires() -> None:
-    harness = Harness(topics={"t": 1}, settings=AT_ONCE)
+def commit_for(harness: Harness, retention_ms: int) -> int:
+    """Commit offset 3 for a time; return the error code."""
     coordinator(harness.client())
-    client = harness.client()
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
     request = OffsetCommitRequest(
         group_id=GROUP,
         generation_id_or_member_epoch=-1,
-        retention_time_ms=60_000,
-        topics=[
-            OffsetCommitRequestTopic(
-                name="t",
-                partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=3)],
-            )
-        ],
+        retention_time_ms=retention_ms,
+        topics=[OffsetCommitRequestTopic(name="t", partitions=[partition])],
     )
-    assert client.exchange(request, 4, OffsetCommitResponse).topics[0].partitions[0].error_code == 0
+    response = harness.client().exchange(request, 4, OffsetCommitResponse)
+    return response.topics[0].partitions[0].error_code
+
+
+def test_an_offset_may_be_kept_as_long_as_there_are_times() -> None:
+    harness = Harness(topics={"t": 1}, settings=AT_ONCE)
+    assert commit_for(harness, (1 << 63) - 1) == 0
+    harness.advance(20 * 60)
+    assert committed(harness.client()) == 3
+
+
+def test_an_offset_may_say_when_it_expires() -> None:
+    harness = Harness(topics={"t": 1}, settings=AT_ONCE)
+    assert commit_for(harness, 60_000) == 0
+    client = harness.client()
     assert committed(client) == 3
     harness.advance(599)
     assert committed(client) == 3, "it is looked for every ten minutes"

@@ -460,15 +460,32 @@ def test_the_state_of_a_deleted_topic_is_deleted(harness: Harness) -> None:
     assert offsets(harness) == []
 
 
+def starting_from(offset: int) -> AlterShareGroupOffsetsRequest:
+    """Make a request that sets the start offset of partition 0."""
+    partition = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=offset)
+    topic = AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[partition])
+    return AlterShareGroupOffsetsRequest(group_id="g", topics=[topic])
+
+
+def test_the_lag_of_any_start_offset_fits(harness: Harness) -> None:
+    produce(harness, 4)
+    consumer = Consumer(harness)
+    consumer.join()
+    consumer.beat(-1)
+    client = coordinator(harness, "g")
+    lowest = -(1 << 63) + 1
+    altered = client.exchange(starting_from(lowest), 0, AlterShareGroupOffsetsResponse)
+    assert altered.responses[0].partitions[0].error_code == E.NONE
+    assert offsets(harness) == [(lowest, (1 << 63) - 1)]
+
+
 def test_a_group_begins_where_its_offsets_are_set(harness: Harness) -> None:
     produce(harness, 4)
     consumer = Consumer(harness)
     consumer.join()
     consumer.fetch()
     consumer.acknowledge(0, 3, epoch=-1)
-    partition = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=2)
-    topic = AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[partition])
-    request = AlterShareGroupOffsetsRequest(group_id="g", topics=[topic])
+    request = starting_from(2)
     client = coordinator(harness, "g")
     refused = client.exchange(request, 0, AlterShareGroupOffsetsResponse)
     assert refused.error_code == E.NON_EMPTY_GROUP
