@@ -169,6 +169,7 @@ together, and that other tests of the same code stand beside.
 BUILDS: Final = (
     "codegen/typescript/test_types.py",
     "net/server/test_killed_nodes.py",
+    "net/server/test_streams.py::test_words_are_counted_exactly_once_on_nodes",
     "net/server/test_transactions.py::test_kafka_s_own_clients_have_transactions_of_version_2",
     "net/server/test_nodes_beside_kafka.py",
     "packaging/test_build_examples.py",

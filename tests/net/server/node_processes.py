@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -31,9 +31,11 @@ def free_ports(count: int) -> list[int]:
 class NodeProcess:
     """A node: the same directory and ports at each start."""
 
-    def __init__(self, node_id: int, folder: Path, port: int, controllers: str) -> None:
+    def __init__(
+        self, node_id: int, folder: Path, port: int, controllers: str, more: Mapping[str, str] = {}
+    ) -> None:
         self.node_id = node_id
-        settings = [f"--set={name}={value}" for name, value in SETTINGS.items()]
+        settings = [f"--set={name}={value}" for name, value in {**SETTINGS, **more}.items()]
         self.command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--quiet"]
         self.command += ["--data-dir", str(folder), "--node-id", str(node_id)]
         self.command += ["--port", str(port), "--controllers", controllers, *settings]
@@ -52,12 +54,14 @@ class NodeProcess:
 
 
 @contextmanager
-def nodes(folder: Path, count: int) -> Iterator[tuple[str, list[NodeProcess]]]:
-    """Run nodes; return their bootstrap servers."""
+def nodes(
+    folder: Path, count: int, settings: Mapping[str, str] = {}
+) -> Iterator[tuple[str, list[NodeProcess]]]:
+    """Run nodes, with more settings than `SETTINGS`; return their bootstrap servers."""
     ports = free_ports(2 * count)
     ids = range(1, count + 1)
     controllers = ",".join(f"{id}@{HOST}:{ports[count + id - 1]}" for id in ids)
-    made = [NodeProcess(id, folder / str(id), ports[id - 1], controllers) for id in ids]
+    made = [NodeProcess(id, folder / str(id), ports[id - 1], controllers, settings) for id in ids]
     try:
         for each in made:
             each.start()
