@@ -6,6 +6,8 @@ and committed before the response is sent; a new coordinator knows only what it 
     request ─▶ Group ─▶ effects ─▶ log records, responses to delayed requests
 """
 
+# over 300 lines: one machine, for groups of all types and for their offsets
+
 from __future__ import annotations
 
 from collections import defaultdict

@@ -11,14 +11,12 @@ topology exist, and epochs only grow.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final, NamedTuple
 
-from ....protocol import ErrorCode
 from ..consumer_groups.changes import TargetEpochChanged
 from ..consumer_groups.checks import Refusal
 from ..consumer_groups.members import JOIN, LEAVE_STATIC, MemberState
 from ..consumer_groups.metadata import RebalanceExpired, SessionExpired
-from ..topics import Topics, metadata_hash
+from ..topics import Topics
 from .assignor import Subtopologies, TaskMember, sticky
 from .changes import (
     CurrentChanged,
@@ -28,29 +26,15 @@ from .changes import (
     TargetChanged,
     TopologyChanged,
 )
-from .checks import identity_refusal, tasks_refusal
-from .configured import ConfiguredTopology, InvalidTopology, Status, StatusCode, configured
+from .checks import identity_refusal
+from .configured import ConfiguredTopology, Status
 from .endpoints import endpoints
 from .members import NEW, NEW_MEMBER, NO_OFFSETS, Current, HeartbeatResult, Member, StreamsHeartbeat
 from .metadata import InitialDelayOver, StreamsGroupMetadata
+from .plan import Plan, plan_of
 from .reconciliation import Reconciliation, Target
+from .status import delayed, lasting_status, stale_status
 from .tasks import NOTHING
-from .topology import Topology
-
-E = ErrorCode
-TAGS_FROM: Final = 1
-"""The version of StreamsGroupHeartbeat from which on members know MISSING_CLIENT_TAGS."""
-
-
-class _Plan(NamedTuple):
-    """What a heartbeat that is not refused makes of the topology.
-
-    metadata_hash: of its topics.
-    """
-
-    topology: Topology
-    configured: ConfiguredTopology
-    metadata_hash: int
 
 
 class StreamsGroup(StreamsGroupMetadata):
@@ -67,7 +51,7 @@ class StreamsGroup(StreamsGroupMetadata):
             return refusal
         if request.member_epoch < JOIN:
             return self._leave(request)
-        plan = self._plan(request, topics)
+        plan = plan_of(self, request, topics)
         if isinstance(plan, Refusal):
             return plan
         return self._heartbeat(request, plan, topics, now, wall_ms)
@@ -137,48 +121,13 @@ class StreamsGroup(StreamsGroupMetadata):
         if self.shut_down_by is None:
             self.shut_down_by = member_id
 
-    # -- a heartbeat: what it would change
-
-    def _plan(self, request: StreamsHeartbeat, topics: Topics) -> _Plan | Refusal:
-        """Find the topology and its topics; refuse what does not fit them."""
-        topology = self._topology(request)
-        if isinstance(topology, Refusal):
-            return topology
-        hashed, current = self.metadata_hash, self.configured
-        if current is None or topics.version != self.hashed:
-            hashed = metadata_hash(topics, topology.required_topics)
-        if current is None or hashed != self.metadata_hash:
-            try:
-                current = configured(topology, topics)
-            except InvalidTopology as invalid:
-                return Refusal(E.STREAMS_INVALID_TOPOLOGY, str(invalid))
-        return tasks_refusal(current, request) or _Plan(topology, current, hashed)
-
-    def _topology(self, request: StreamsHeartbeat) -> Topology | Refusal:
-        mine, sent = self.topology, request.topology
-        if mine is None:
-            assert sent is not None, "the first member has a topology"
-            ids = {each.subtopology_id for each in sent.subtopologies}
-            if sent.epoch < 0 or len(ids) < len(sent.subtopologies):
-                message = "The epoch of a topology is not negative, and its subtopologies differ."
-                return Refusal(E.STREAMS_INVALID_TOPOLOGY, message)
-            return sent
-        if sent is None or sent.epoch < mine.epoch or sent.is_same_as(mine):
-            return mine
-        return Refusal(E.INVALID_REQUEST, "Topology updates are not supported yet.")
-
-    # -- a heartbeat: what it changes
+    # -- a heartbeat
 
     def _heartbeat(
-        self,
-        request: StreamsHeartbeat,
-        plan: _Plan,
-        topics: Topics,
-        now: float,
-        wall_ms: int,
+        self, request: StreamsHeartbeat, plan: Plan, topics: Topics, now: float, wall_ms: int
     ) -> HeartbeatResult:
         member_id, was_empty = request.member_id, not self.members
-        replaced = self._replace_static(request)
+        self._replace_static(request)
         before = self.current.get(member_id, NEW)
         former = self.members.get(member_id)
         member = request.member(former or NEW_MEMBER)
@@ -191,7 +140,7 @@ class StreamsGroup(StreamsGroupMetadata):
             self.change(EpochChanged(self.epoch + 1, plan.metadata_hash, validated, configs))
         if was_empty and self.config.initial_delay > 0 and not self._is_delayed:
             self.deadlines.set(InitialDelayOver(), now + self.config.initial_delay)
-        status = [*self._stale_status(member), *self._assign_if_due(plan.configured, wall_ms)]
+        status = [*stale_status(self, member), *self._assign_if_due(plan.configured, wall_ms)]
         after = self._reconciled(request, member, before)
         if after != before or member_id not in self.current:
             self.change(CurrentChanged(member_id, after))
@@ -200,32 +149,36 @@ class StreamsGroup(StreamsGroupMetadata):
         if request.shuts_down:
             self._shut_down(member_id)
         assigned_changed = after.assigned != before.assigned
-        moved = member.user_endpoint != (former or NEW_MEMBER).user_endpoint
-        if moved or (assigned_changed and member.user_endpoint is not None):
-            self.endpoint_epoch += 1
+        self._note_endpoint(former, member, assigned_changed)
         shown = self.endpoint_epoch != request.endpoint_epoch
-        status += self._lasting_status(request, plan.configured, member)
+        status += lasting_status(self, request, plan.configured, member)
         return HeartbeatResult(
             member_id,
             after.epoch,
-            after.assigned if request.joins or assigned_changed or replaced else None,
+            after.assigned if request.joins or assigned_changed else None,
             tuple(status),
             self.endpoint_epoch,
             endpoints(self, member_id, topics) if shown else None,
         )
 
-    def _replace_static(self, request: StreamsHeartbeat) -> bool:
+    def _note_endpoint(self, former: Member | None, member: Member, assigned_changed: bool) -> None:
+        """Take note that the partitions at an endpoint have changed, if they have."""
+        endpoint = member.user_endpoint
+        moved = endpoint != (former or NEW_MEMBER).user_endpoint
+        if moved or (assigned_changed and endpoint is not None):
+            self.endpoint_epoch += 1
+
+    def _replace_static(self, request: StreamsHeartbeat) -> None:
         """Let a member that joins take the place of the static member with its instance id."""
         before, after = self.static_member(request.instance_id), request.member_id
         if before is None or not request.joins:
-            return False
+            return
         member, target = self.members[before], self.targets.get(before, NOTHING)
         current = replace(self.current.get(before, NEW), epoch=JOIN, previous_epoch=0)
         self._remove(before)
         self.change(MemberChanged(after, member))
         self.change(TargetChanged(after, target))
         self.change(CurrentChanged(after, current))
-        return True
 
     def _take_member(
         self, request: StreamsHeartbeat, former: Member | None, member: Member
@@ -238,7 +191,7 @@ class StreamsGroup(StreamsGroupMetadata):
             return True
         return not member.assigns_as(former or NEW_MEMBER)
 
-    def _take_topology(self, plan: _Plan, topics: Topics) -> bool:
+    def _take_topology(self, plan: Plan, topics: Topics) -> bool:
         """Take over the topology; return whether its topics have changed."""
         changed = plan.metadata_hash != self.metadata_hash
         if self.topology is None:
@@ -281,12 +234,12 @@ class StreamsGroup(StreamsGroupMetadata):
     def _assign_if_due(self, topology: ConfiguredTopology, wall_ms: int) -> list[Status]:
         """Compute the target assignment of the group epoch, or return why it is delayed."""
         if self._is_delayed:
-            return [_delayed("initial rebalance delay")]
+            return [delayed("initial rebalance delay")]
         if self.epoch <= self.assignment_epoch:
             return []
         interval_ms = int(self.config.assignment_interval * 1000)
         if self.assigned_at and 0 <= wall_ms - self.assigned_at < interval_ms:
-            return [_delayed("assignment interval")]
+            return [delayed("assignment interval")]
         self._assign(topology, wall_ms)
         return []
 
@@ -312,41 +265,3 @@ class StreamsGroup(StreamsGroupMetadata):
             if tasks != self.targets.get(member_id):
                 self.change(TargetChanged(member_id, tasks))
         self.change(TargetEpochChanged(self.epoch, wall_ms))
-
-    # -- the status of a response
-
-    def _stale_status(self, member: Member) -> list[Status]:
-        topology = self.topology
-        if topology is None or member.topology_epoch >= topology.epoch:
-            return []
-        detail = (
-            f"The member's topology epoch {member.topology_epoch} is behind the group's topology "
-            f"epoch {topology.epoch}."
-        )
-        return [Status(StatusCode.STALE_TOPOLOGY, detail)]
-
-    def _lasting_status(
-        self, request: StreamsHeartbeat, topology: ConfiguredTopology, member: Member
-    ) -> list[Status]:
-        status = [] if topology.problem is None else [topology.problem]
-        if self.shut_down_by is not None:
-            detail = (
-                f"Streams group member {self.shut_down_by} encountered a fatal error and requested "
-                "a shutdown for the entire application."
-            )
-            status.append(Status(StatusCode.SHUTDOWN_APPLICATION, detail))
-        tags = {key for key, _ in member.client_tags}
-        missing = [tag for tag in self.config.rack_tags if tag not in tags]
-        if missing and request.version >= TAGS_FROM:
-            detail = (
-                "Missing required client tags for rack-aware standby assignment: "
-                f"[{', '.join(missing)}]. Configure them via 'client.tag.<tagKey>' in your Streams "
-                "config."
-            )
-            status.append(Status(StatusCode.MISSING_CLIENT_TAGS, detail))
-        return status
-
-
-def _delayed(reason: str) -> Status:
-    detail = f"Assignment delayed due to the configured {reason}."
-    return Status(StatusCode.ASSIGNMENT_DELAYED, detail)

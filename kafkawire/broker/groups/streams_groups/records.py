@@ -8,6 +8,8 @@ StreamsGroupTargetAssignmentMember    TargetChanged       by group and member
 StreamsGroupCurrentMemberAssignment   CurrentChanged      by group and member
 """
 
+# over 300 lines: six kinds of records, each written and read
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
