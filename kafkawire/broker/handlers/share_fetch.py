@@ -148,6 +148,7 @@ class Responding:
         self._body = body
         self._session = session
         self._unreadable = unreadable
+        self._quota = broker.throttling.most_fetched(request)
         self._acknowledged: Mapping[TopicIdPartition, ErrorCode] = {}
 
     def acknowledged(self, errors: Errors, now: float) -> None:
@@ -168,10 +169,11 @@ class Responding:
             self._respond({}, now)
         else:
             waits = not self._unreadable.issuperset(self._session.partitions)
+            most = body.max_bytes if self._quota is None else min(body.max_bytes, self._quota)
             amount = Amount(
                 body.max_wait_ms / 1000 if waits else 0.0,
-                body.min_bytes,
-                body.max_bytes,
+                min(body.min_bytes, most),
+                most,
                 body.max_records,
                 max(1, body.batch_size),
                 body.share_acquire_mode == STRICT,
@@ -193,27 +195,48 @@ class Responding:
         for key, was_sent in partitions.items():
             if not was_sent and key not in data:
                 data[key] = PartitionData(partition_index=key.partition, records=b"")
-            partitions[key] = True
         self._respond(data, now)
 
     def _respond(self, data: Data, now: float) -> None:
+        """Respond with what was fetched and acknowledged.
+
+        A client that exceeds its quota gets only errors of what it acknowledged. As in Kafka, it
+        has acquired the records that it does not get, until their locks expire.
+        """
+        throttle_ms = self._throttle_ms(data, now)
+        if throttle_ms:
+            data = {}
+        partitions = self._session.partitions
+        partitions.update(dict.fromkeys(partitions.keys() & data.keys(), True))
         for key, error in self._acknowledged.items():
             of = data.setdefault(key, PartitionData(partition_index=key.partition, records=b""))
             of.acknowledge_error_code = error
             of.acknowledge_error_message = error.name if error else None
         config = self._broker.shares.config(self._session.member.group_id)
-        topics: dict[bytes, list[PartitionData]] = {}
-        for key, each in data.items():
-            topics.setdefault(key.topic_id, []).append(each)
         response = ShareFetchResponse(
+            throttle_time_ms=throttle_ms,
             acquisition_lock_timeout_ms=int(config.lock_duration * 1000),
-            responses=[
-                ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
-                for topic_id, partitions in topics.items()
-            ],
+            responses=_by_topic(data),
             node_endpoints=name_leaders(self._broker.metadata, data.items(), NodeEndpoint),
         )
         self._broker.channel.respond(self._request.reply_to, response, now)
+
+    def _throttle_ms(self, data: Data, now: float) -> int:
+        """Count what was fetched against the quota of the client."""
+        if self._quota is None:
+            return 0
+        response = ShareFetchResponse(responses=_by_topic(data))
+        return self._broker.throttling.share_fetched(self._request, response, now)
+
+
+def _by_topic(data: Data) -> list[ShareFetchableTopicResponse]:
+    topics: dict[bytes, list[PartitionData]] = {}
+    for key, each in data.items():
+        topics.setdefault(key.topic_id, []).append(each)
+    return [
+        ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
+        for topic_id, partitions in topics.items()
+    ]
 
 
 def _refused(error: ErrorCode, message: str) -> ShareFetchResponse:

@@ -7,6 +7,7 @@ while its client is throttled. Followers have no quotas here.
 from __future__ import annotations
 
 from ...messages.fetch_response import FetchableTopicResponse, FetchResponse
+from ...messages.share_fetch_response import ShareFetchResponse
 from ...protocol import encode_frame
 from ..network.request_channel import RequestChannel
 from ..request import Request
@@ -29,13 +30,19 @@ class Throttling:
         return throttle_ms
 
     def most_fetched(self, request: Request) -> int | None:
-        """Return how many bytes one Fetch may return; None for any."""
+        """Return how many bytes one Fetch or ShareFetch may return; None for any."""
         return self.quotas.most(FETCH, request.user, request.client_id)
 
     def fetched(self, request: Request, body: FetchResponse, in_session: bool, now: float) -> int:
         """Count the bytes of a Fetch, unless they exceed its quota; return the throttle time."""
+        return self._fetched(request, _size(body, request.version, in_session), now)
+
+    def share_fetched(self, request: Request, body: ShareFetchResponse, now: float) -> int:
+        """Count the bytes of a ShareFetch, as those of a Fetch; return the throttle time."""
+        return self._fetched(request, len(encode_frame(body, request.version, 0)), now)
+
+    def _fetched(self, request: Request, size: int, now: float) -> int:
         who = request.user, request.client_id
-        size = _size(body, request.version, in_session)
         throttle_ms = self.quotas.record(FETCH, *who, size, now)
         if throttle_ms:
             self._mute(request, throttle_ms, now)
