@@ -34,6 +34,7 @@ class ConsumerChecker:
         self._removed: dict[str, float] = {}
         """Member whose partitions were assigned to another one -> when."""
         self._commits: dict[TopicIdPartition, list[Commit]] = {}
+        self._fetched: dict[TopicIdPartition, int] = {}
         self._consumed: set[tuple[TopicIdPartition, int]] = set()
 
     # -- membership
@@ -66,6 +67,10 @@ class ConsumerChecker:
         commits = self._commits.get(key)
         return commits[-1].offset if commits else -1
 
+    def reached(self, key: TopicIdPartition) -> int:
+        """Return how far commits are; of one without a response, a later fetch may tell."""
+        return max(self.last_commit(key), self._fetched.get(key, -1))
+
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Take note that the coordinator responds to a commit, without an error."""
         before = self.last_commit(key)
@@ -75,6 +80,7 @@ class ConsumerChecker:
 
     def fetched(self, key: TopicIdPartition, offset: int, since: float) -> None:
         """Take note that the coordinator responds with an offset. since: the request was sent."""
+        self._fetched[key] = offset
         for commit in reversed(self._commits.get(key, [])):
             if commit.when < since:
                 if offset < commit.offset:

@@ -148,7 +148,7 @@ class GroupSimulation(Simulation, ConnectedNetwork):
             assert leader is not None
             if not is_complete(state, leader.log.log_end_offset):
                 return f"{key.partition}: {state}, log end {leader.log.log_end_offset}"
-            if self.consuming.checker.last_commit(key) != leader.log.log_end_offset:
+            if self.consuming.checker.reached(key) != leader.log.log_end_offset:
                 return f"{key.partition}: log end {leader.log.log_end_offset} is not committed"
         return self._unshared(keys)
 
