@@ -44,10 +44,10 @@ from ..state import MIN_ISR, ControllerState
 from .assignments import Refused
 
 E = ErrorCode
-TOPIC: Final = ResourceType.TOPIC
-BROKER: Final = ResourceType.BROKER
-CLIENT_METRICS: Final = ResourceType.CLIENT_METRICS
-GROUP: Final = ResourceType.GROUP
+TOPIC: Final = int(ResourceType.TOPIC)
+BROKER: Final = int(ResourceType.BROKER)
+CLIENT_METRICS: Final = int(ResourceType.CLIENT_METRICS)
+GROUP: Final = int(ResourceType.GROUP)
 ALTERED: Final = frozenset({TOPIC, BROKER, CLIENT_METRICS, GROUP})
 """The types of resources with a configuration in the metadata."""
 LONGEST_VALUE: Final = 2**15 - 1
