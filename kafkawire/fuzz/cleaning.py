@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from typing import Final
 
 from ..client.config import bootstrap
 from ..conformance.connection import Target
@@ -14,7 +15,7 @@ from ..messages.api_key import ApiKey
 from ..net.admin import Admin
 from .names import Names
 
-PARTITIONS = 2
+PARTITIONS: Final = 2
 
 
 @contextlib.asynccontextmanager
