@@ -125,7 +125,12 @@ VERBS: Final = {
         "Check whether a broker behaves as Apache Kafka.",
         Task.CLUSTERS,
     ),
-    "fuzz": Verb("clusters.fuzz", "fuzz", "Send a broker broken requests.", Task.CLUSTERS),
+    "fuzz": Verb(
+        "clusters.fuzz",
+        "fuzz",
+        "Send a broker valid and broken requests, and judge what it does.",
+        Task.CLUSTERS,
+    ),
     "configs": Verb(
         "clusters.configs",
         "configs",

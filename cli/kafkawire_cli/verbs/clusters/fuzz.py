@@ -63,7 +63,7 @@ def fuzz(  # noqa: PLR0913 - one argument per option
     captures: CapturesOption = None,
     form: FormOption = Form.TABLE,
 ) -> None:
-    """Send a broker requests that are valid, at the boundaries or broken, and judge what it does.
+    """Send a broker valid and broken requests, and judge what it does.
 
     Topics, groups and transactional ids begin with the prefix and the seed; they are deleted
     afterwards. APIs that change brokers, users, permissions or quotas are left out.
