@@ -110,6 +110,22 @@ def test_a_member_reads_on_while_its_group_changes_its_type() -> None:
     assert first.member_id == member_id
 
 
+def test_what_a_member_reads_is_kept_over_two_changes_of_the_type() -> None:
+    """A consumer came and left meanwhile; the next one waits for what the member still reads."""
+    harness = Harness(topics={TOPIC: PARTITIONS}, settings=SETTINGS)
+    old = classic(harness)
+    settle(harness, [old])
+    first = consumer(harness, "first")
+    first.act()
+    first.leave()
+    second = consumer(harness, "second")
+    for _ in range(3):
+        second.act()
+    assert old.owned == set(range(PARTITIONS))
+    assert second.owned == set()
+    settle(harness, [old, second])
+
+
 def test_the_records_of_both_types_restore_a_group() -> None:
     harness = cluster()
     first, _ = both(harness)

@@ -63,7 +63,7 @@ class Peer:
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self.topic_id = ""
-        self.told: list[tuple[str, str]] = []
+        self.responses: list[tuple[str, str]] = []
 
     def exchange(self, name: str, version: int, fields: Fields) -> Message:
         """Send a request, again while the broker is not ready."""
@@ -83,7 +83,7 @@ class Peer:
         response = self.exchange(name, version, fields)
         found = kafkawire.to_json(response, version)
         told = json.dumps(plain(found), sort_keys=True).replace(self.topic_id or ABSENT, "id")
-        self.told.append((f"{name} v{version}: {what}", told))
+        self.responses.append((f"{name} v{version}: {what}", told))
         return response
 
 
@@ -323,7 +323,7 @@ def delivered(peer: Peer, what: str) -> None:
         return bool(found[-1])
 
     until(acquired)
-    peer.told.append((f"ShareFetch: {what}", str(found[-1])))
+    peer.responses.append((f"ShareFetch: {what}", str(found[-1])))
 
 
 def offsets(peer: Peer, when: str) -> None:
@@ -431,7 +431,7 @@ def story(port: int) -> list[tuple[str, str]]:
         sessions(peer)
         deliveries(peer)
         changes_of_offsets(peer)
-        return peer.told
+        return peer.responses
 
 
 def test_responses_of_share_groups_equal_kafkas(own_kafka: Broker) -> None:

@@ -261,7 +261,7 @@ def story(port: int) -> list[tuple[str, str]]:
         names = (f"{GROUP}-repartition", f"{GROUP}-changelog")
         return [
             (what, text.replace(", ".join(names), ", ".join(sorted(names))))
-            for what, text in peer.told
+            for what, text in peer.responses
         ]
 
 

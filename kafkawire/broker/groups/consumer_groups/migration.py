@@ -155,12 +155,24 @@ def downgrade(
     classic.protocol_name = classic.members.elected_protocol()
     for member in classic.members:
         version = version_of(member.metadata(classic.protocol_name))
-        partitions = group.targets.get(member.member_id, NOTHING)
+        partitions = _partitions_after(group, member.member_id, rebalances)
         classic.members.assign(member, encoded(partitions, version, topics))
         classic.renew_session(member, now)
     classic.state = GroupState.STABLE  # no transition: it has been a stable group of another type
     classic.changed_at = now
     return joining.prepare(classic, now) if rebalances else []
+
+
+def _partitions_after(group: ConsumerGroup, member_id: str, rebalances: bool) -> Partitions:
+    """Return the partitions of a member of the new classic group.
+
+    Until it rejoins it reads what it had. Kafka 4.4 notes its target assignment, so that a consumer
+    that joins before gets partitions that this member still reads.
+    """
+    if rebalances:
+        current = group.current.get(member_id, Current())
+        return current.assigned | current.pending_revocation
+    return group.targets.get(member_id, NOTHING)
 
 
 def _member(member_id: str, subscription: Subscription) -> Member:

@@ -218,17 +218,17 @@ class _Assignment:
     def _give_standby(self, task: Task, heap: list[tuple[float, int, _Process]]) -> bool:
         """Give a copy to the least loaded process that does not have the task."""
         passed = []
-        given = False
-        while heap and not given:
+        placed = False
+        while heap and not placed:
             load, number, process = heappop(heap)
             if task not in process.tasks:
                 member_id, count = process.add_to_least_loaded(task)
                 self._took_standby(member_id, task, count)
-                load, given = process.load, True
+                load, placed = process.load, True
             passed.append((load, number, process))
         for each in passed:
             heappush(heap, each)
-        return given
+        return placed
 
 
 def sticky(
