@@ -68,10 +68,12 @@ def _bytes(column: pa.Array, name: str) -> list[bytes | None]:
     _, ends, data = column.buffers()
     if not rows or column.null_count == rows:
         return [None] * rows
-    raw = b"" if data is None else data.to_pybytes()
-    bounds = memoryview(ends).cast("i")[column.offset : column.offset + rows + 1]
-    found: list[bytes | None] = [raw[start:end] for start, end in pairwise(bounds)]
-    return _with_nulls(found, column)
+    bounds = memoryview(ends).cast("i")[column.offset : column.offset + rows + 1].tolist()
+    first = bounds[0]  # not 0 in a slice, whose buffers are those of the whole
+    raw = b"" if data is None else data.slice(first, bounds[-1] - first).to_pybytes()
+    if first:
+        bounds = [bound - first for bound in bounds]
+    return _with_nulls([raw[start:end] for start, end in pairwise(bounds)], column)
 
 
 def _partitions(column: pa.Array, name: str) -> list[int | None]:
