@@ -27,6 +27,7 @@ class Feature(StrEnum):
     RECORDS = "records"
     GROUPS = "groups"
     CONSUMER_GROUPS = "consumer-groups"
+    STREAMS_GROUPS = "streams-groups"
     TRANSACTIONS = "transactions"
 
 

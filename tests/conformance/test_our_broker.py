@@ -99,6 +99,10 @@ MUTATIONS = {
     "gives a transactional id a new epoch each time": replaced("producer_epoch", 0),
     "returns a new epoch": replaced("producer_epoch", 0),
     "fences other epochs, and refuses other members": replaced("error_code", 0),
+    "assigns the tasks to the only member": replaced("active_tasks.0.partitions", [7]),
+    "fences members of other epochs, and other ids": replaced("error_code", 0),
+    "names the missing source topics": replaced("status", []),
+    "describes a Streams group with its topology and members": replaced("groups.0.topology", None),
 }
 
 

@@ -13,6 +13,7 @@ from . import (
     groups,
     offsets,
     producing,
+    streams_groups,
     topics,
     transactions,
 )
@@ -26,5 +27,6 @@ ALL: Final[tuple[Behaviour, ...]] = (
     *groups.BEHAVIOURS,
     *committed_offsets.BEHAVIOURS,
     *consumer_groups.BEHAVIOURS,
+    *streams_groups.BEHAVIOURS,
     *transactions.BEHAVIOURS,
 )
