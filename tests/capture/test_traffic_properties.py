@@ -110,6 +110,8 @@ def account(found: list[Located], ending: Ending, payload: int) -> None:
             result[connection, side, "missing"] += row.length
         elif row.status is Status.DISCARDED:
             result[connection, side, "discarded"] += row.length
+        elif row.status is Status.OUT_OF_ORDER:  # the response before it was lost
+            assert row.length == 0
         else:
             assert row.status is Status.CONFLICT
             result[connection, side, "conflicting"] += row.length

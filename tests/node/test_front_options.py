@@ -50,6 +50,8 @@ STANDARD = {
     "super.users": "User:ANONYMOUS",
 }
 CLIENTS = Endpoint("SASL_PLAINTEXT", "node", 9094)
+OTHER = Endpoint("OTHER", "node", 9095)
+"""Without SASL and TLS."""
 SALTED = hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 4096)
 
 
@@ -172,13 +174,13 @@ def test_without_an_authorizer_there_are_no_acls() -> None:
     assert described.error_message == "No Authorizer is configured."
 
 
-@pytest.mark.parametrize("first", ["PLAINTEXT", "SASL_PLAINTEXT"])
+@pytest.mark.parametrize("first", [BROKER.name, OTHER.name])
 def test_delayed_responses_go_to_the_listener_of_their_request(first: str) -> None:
-    harness = NodeHarness(listeners=(BROKER, CLIENTS))
+    harness = NodeHarness(listeners=(BROKER, OTHER))
     clients = [
         harness.client(listener=first),
         harness.client(),
-        harness.client(listener=CLIENTS.name),
+        harness.client(listener=OTHER.name),
     ]
     for client in clients:
         client.send(InitProducerIdRequest(transactional_id=None), 4)
