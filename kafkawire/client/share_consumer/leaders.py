@@ -171,8 +171,10 @@ class Leaders:
         max_records: int,
         now: float,
     ) -> SendRequest:
-        change = leader.session.next_fetch(partitions)
         acknowledgements = leader.take_pending()
+        change = leader.session.next_fetch(
+            partitions, (each.partition for each in acknowledgements)
+        )
         body = share_fetch(self._config, self._member_id, change, acknowledgements, max_records)
         sent = InFlight(self._next(), ApiKey.SHARE_FETCH, acknowledgements, partitions, now)
         return self._request(node, leader, sent, body)

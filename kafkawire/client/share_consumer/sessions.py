@@ -66,13 +66,19 @@ class ShareSession:
         """Whether acknowledgements can be sent."""
         return self.state is S.OPEN
 
-    def next_fetch(self, wanted: Iterable[SharePartition]) -> SessionChange:
-        """Return the next fetch of these partitions; `on_response` or `on_lost` must follow."""
+    def next_fetch(
+        self, wanted: Iterable[SharePartition], acknowledged: Iterable[SharePartition] = ()
+    ) -> SessionChange:
+        """Return the next fetch of these partitions; `on_response` or `on_lost` must follow.
+
+        acknowledged: the partitions with acknowledgements, perhaps others; a broker adds what a
+        ShareFetch names to the session, so those that are not wanted are to be forgotten at once.
+        """
         before, self.partitions = self.partitions, frozenset(wanted)
         return SessionChange(
             self.epoch,
             tuple(sorted(self.partitions - before)),
-            tuple(sorted(before - self.partitions)),
+            tuple(sorted(before.union(acknowledged) - self.partitions)),
         )
 
     def close(self) -> int:

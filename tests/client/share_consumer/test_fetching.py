@@ -14,6 +14,7 @@ from kafkawire.client.share_consumer import (
     AcquireMode,
     events,
 )
+from kafkawire.client.share_consumer.acknowledgements import SharePartition
 from kafkawire.client.share_consumer.sessions import MAX_EPOCH, ShareSession
 from kafkawire.messages.share_fetch_request import ShareFetchRequest
 from kafkawire.messages.share_fetch_response import LeaderIdAndEpoch, NodeEndpoint
@@ -24,6 +25,7 @@ from .scripted import (
     ACQUIRE,
     LOCK_S,
     MEMBER_ID,
+    ORDERS_ID,
     Scripted,
     acquired,
     fetch_response,
@@ -72,6 +74,19 @@ def test_the_first_fetch_opens_a_session_and_the_next_has_only_changes() -> None
     third = it.fetched()
     assert (third.share_session_epoch, added(third), forgotten(third)) == (3, [], [1])
     assert added(it.fetched(to=2)) == [1]
+
+
+def test_a_partition_that_is_only_acknowledged_is_forgotten_at_once() -> None:
+    """A broker adds the partitions of acknowledgements to the session."""
+    session = ShareSession()
+    first, second = (SharePartition("orders", index, ORDERS_ID) for index in range(2))
+    session.next_fetch([first, second])
+    session.on_response()
+    for acknowledged in ([], [first], [first, second]):
+        change = session.next_fetch([second], acknowledged)
+        assert (change.to_add, change.to_forget) == ((), (first,))
+        session.on_response()
+    assert session.next_fetch([second]).to_forget == ()
 
 
 def test_epochs_wrap_to_one() -> None:
