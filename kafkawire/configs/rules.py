@@ -84,7 +84,7 @@ def resource_error(key: ConfigKey, name: str, value: str) -> str | None:
 
 
 def topic_error(value: Lookup) -> str | None:
-    """Check the values of a topic with each other. There is no tiered storage here."""
+    """Check the values of a topic with each other. Tiered storage is not supported."""
     least, most = int(value(LEAST_LAG)), int(value(MOST_LAG))
     if least > most:
         return f"conflict topic config setting {LEAST_LAG} ({least}) > {MOST_LAG} ({most})"

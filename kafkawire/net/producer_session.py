@@ -208,9 +208,9 @@ class ProducerSession(TransactionCalls):
     ) -> None:
         """Deliver a batch that may have rows of `send_batch` besides records with futures."""
         topic, partition = effect.topic, effect.partition
-        known = list(islice(offsets, len(effect.tokens)))
-        self._sent.place(effect.tokens, partition, known)
-        for token, offset, time in zip(effect.tokens, known, times, strict=False):
+        of_rows = list(islice(offsets, len(effect.tokens)))
+        self._sent.place(effect.tokens, partition, of_rows)
+        for token, offset, time in zip(effect.tokens, of_rows, times, strict=False):
             if type(token) is not int:
                 future = cast(_Token, token)
                 if not future.done():

@@ -80,8 +80,8 @@ class InMemory:
         combined = self.combined or (len(self.brokers) == 1 and not self.zookeeper)
         addresses = {each.node_id: self._addresses(each, combined) for each in self.brokers}
         if not combined:
-            at = Endpoint(self._controller, "controller", CONTROLLER_PORT)
-            addresses = {CONTROLLER_ID: {self._controller: at}} | addresses
+            endpoint = Endpoint(self._controller, "controller", CONTROLLER_PORT)
+            addresses = {CONTROLLER_ID: {self._controller: endpoint}} | addresses
         voters = VoterSet(
             tuple(
                 Voter(ReplicaKey(node_id), (each[self._controller],))

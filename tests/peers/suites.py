@@ -164,7 +164,7 @@ SUITES: Final = (
 
 
 def _run(*command: Sequence[str], cwd: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a command and return its output; tests that fail are no error of it."""
+    """Run a command and return its output; tests that fail do not make it an error."""
     words = [word for part in command for word in part]
     done = subprocess.run(
         words,

@@ -50,7 +50,7 @@ FORMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "non-empty list": {},
     "": {},
 }
-"""What a validator is printed as -> the valid values, where these are no range and no list."""
+"""What a validator is printed as -> the valid values, other than ranges and lists."""
 INSENSITIVE: Final = "(case insensitive) "
 Row = dict[str, Any]
 

@@ -72,7 +72,7 @@ def described(
 
 
 def absent_message(coordinator: Coordinator, group_id: str, kind: str) -> str:
-    """Return why there is no group of a type to describe. kind: the type, as Kafka names it."""
+    """Return why a group of a type cannot be described. kind: the type, as Kafka names it."""
     if coordinator.has(group_id):
         return f"Group {group_id} is not a {kind} group."
     return f"Group {group_id} not found."

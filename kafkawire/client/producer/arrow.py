@@ -136,10 +136,10 @@ def _cast(column: pa.Array, to: pa.DataType, name: str, expected: str) -> pa.Arr
     """Convert a column without loss. Raises InvalidValue, OutOfRange."""
     if column.type == to:
         return column
-    known = pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), to)
-    if pa.types.is_integer(to) != known:
+    has_numbers = pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)
+    if pa.types.is_integer(to) != has_numbers:
         raise InvalidValue(f"expected {expected}, got {column.type}", f"batch.{name}")
     try:
         return column.cast(to)

@@ -9,6 +9,7 @@ from ...messages.consumer_group_describe_request import ConsumerGroupDescribeReq
 from ...messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
 from ...messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from ...messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from ...messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from ...net.admin.calls import only
 from ...protocol.error_code import ErrorCode
 from ..behaviour import Behaviour, Feature, NotOffered, expect, expect_error, expect_that
@@ -20,8 +21,11 @@ LEAVE: Final = -1
 REBALANCE_MS: Final = 30_000
 MEMBER: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 """A member id, as members choose it: the text of a UUID."""
+OTHER_MEMBER: Final = "BBBBBBBBBBBBBBBBBBBBBQ"
 MEMBER_EPOCHS: Final = 9
 """OffsetCommit 9 has member epochs."""
+
+AnyHeartbeatResponse = ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse
 
 
 async def heartbeat(
@@ -82,7 +86,11 @@ def _assigned(response: ConsumerGroupHeartbeatResponse) -> bool:
 
 
 async def _leave(to: Connection, group: str, version: int) -> None:
-    response = await heartbeat(to, group, LEAVE, version)
+    expect_left(await heartbeat(to, group, LEAVE, version))
+
+
+def expect_left(response: AnyHeartbeatResponse) -> None:
+    """Raise Deviation unless a member has left."""
     expect((response.error_code, response.member_epoch), (0, LEAVE), "error and epoch of leaving")
 
 
@@ -90,12 +98,17 @@ async def _fences(s: Session, version: int) -> None:
     topic, group = await s.topic(), s.group()
     to, response = await _member(s, group, topic, version)
     stale = await heartbeat(to, group, response.member_epoch + 5, version)
+    unknown = await heartbeat(to, group, 1, version, member_id=OTHER_MEMBER)
+    expect_fenced(stale, unknown)
+    await _leave(to, group, version)
+
+
+def expect_fenced(stale: AnyHeartbeatResponse, unknown: AnyHeartbeatResponse) -> None:
+    """Raise Deviation unless another epoch of a member and another member are refused."""
     expect_error(
         stale.error_code, ErrorCode.FENCED_MEMBER_EPOCH, "an epoch that is not the member's"
     )
-    unknown = await heartbeat(to, group, 1, version, member_id="BBBBBBBBBBBBBBBBBBBBBQ")
     expect_error(unknown.error_code, ErrorCode.UNKNOWN_MEMBER_ID, "another member")
-    await _leave(to, group, version)
 
 
 async def _refuses_unknown_assignor(s: Session, version: int) -> None:

@@ -19,7 +19,14 @@ from ...protocol.error_code import ErrorCode
 from ..behaviour import Behaviour, Feature, NotOffered, expect, expect_error, expect_that
 from ..connection import Connection
 from ..session import Session
-from .consumer_groups import LEAVE, MEMBER, REBALANCE_MS
+from .consumer_groups import (
+    LEAVE,
+    MEMBER,
+    OTHER_MEMBER,
+    REBALANCE_MS,
+    expect_fenced,
+    expect_left,
+)
 
 SUBTOPOLOGY: Final = "0"
 PROCESS: Final = "kafkawire"
@@ -85,19 +92,15 @@ async def _assigns(s: Session, version: int) -> None:
 
 
 async def _leave(to: Connection, group: str, version: int) -> None:
-    response = await heartbeat(to, group, LEAVE, version)
-    expect((response.error_code, response.member_epoch), (0, LEAVE), "error and epoch of leaving")
+    expect_left(await heartbeat(to, group, LEAVE, version))
 
 
 async def _fences(s: Session, version: int) -> None:
     topic, group = await s.topic(), s.group()
     to, response = await _member(s, group, topic.name, version)
     stale = await heartbeat(to, group, response.member_epoch + 5, version)
-    expect_error(
-        stale.error_code, ErrorCode.FENCED_MEMBER_EPOCH, "an epoch that is not the member's"
-    )
-    unknown = await heartbeat(to, group, 1, version, member_id="BBBBBBBBBBBBBBBBBBBBBQ")
-    expect_error(unknown.error_code, ErrorCode.UNKNOWN_MEMBER_ID, "another member")
+    unknown = await heartbeat(to, group, 1, version, member_id=OTHER_MEMBER)
+    expect_fenced(stale, unknown)
     await _leave(to, group, version)
 
 

@@ -129,8 +129,8 @@ class NodeFront:
             if addresses:
                 context = self._context(reports=handlers is HANDLERS)
                 endpoints = self._endpoints(addresses)
-                each = Listeners(endpoints, context, handlers, self.config.protocol, users)
-                listeners |= dict.fromkeys(each.endpoints, each)
+                served = Listeners(endpoints, context, handlers, self.config.protocol, users)
+                listeners |= dict.fromkeys(served.endpoints, served)
         return listeners
 
     def _kept_deadlines(self) -> list[Deadlines[Any]]:

@@ -385,8 +385,8 @@ def test_members_know_the_partitions_at_each_endpoint(harness: Harness) -> None:
         "t": [0, 1],
         "g-counts-repartition": [0, 1],
     }
-    known = first.beat(endpoint_information_epoch=response.endpoint_information_epoch)
-    assert known.partitions_by_user_endpoint is None
+    unchanged = first.beat(endpoint_information_epoch=response.endpoint_information_epoch)
+    assert unchanged.partitions_by_user_endpoint is None
 
 
 def test_members_without_the_tags_of_the_group_are_told_so(harness: Harness) -> None:

@@ -163,7 +163,7 @@ def test_authentication(kafka: Broker, topic: Topic, mechanism: str) -> None:
 
 
 def unsecured_jwt(user: str, issued_at: float, expires_at: float) -> OAuthBearerToken:
-    """Make a token without a signature, which Kafka accepts unless it is told not to.
+    """Make a token without a signature, which Kafka accepts by default.
 
     Kafka rounds times to milliseconds, and refuses a token that is issued in the next one.
     """

@@ -76,8 +76,8 @@ OWN_WORDS: Final = frozenset(
 """The keys with a form of values that we describe in words of our own."""
 OTHERWISE: Final = {
     "config.providers": "Kafka checks it at the start only",
-    "listener.security.protocol.map": "there are no listeners to add",
-    "log.local.retention.ms": "there is no tiered storage",
+    "listener.security.protocol.map": "listeners cannot be added",
+    "log.local.retention.ms": "tiered storage is not supported",
 }
 """Key of brokers -> why values are valid here that are not in Kafka, or the other way round."""
 SET_HERE: Final = frozenset(

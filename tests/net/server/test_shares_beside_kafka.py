@@ -82,8 +82,8 @@ class Peer:
         """Send a request whose response is compared; return it."""
         response = self.exchange(name, version, fields)
         found = kafkawire.to_json(response, version)
-        told = json.dumps(plain(found), sort_keys=True).replace(self.topic_id or ABSENT, "id")
-        self.responses.append((f"{name} v{version}: {what}", told))
+        text = json.dumps(plain(found), sort_keys=True).replace(self.topic_id or ABSENT, "id")
+        self.responses.append((f"{name} v{version}: {what}", text))
         return response
 
 

@@ -68,7 +68,7 @@ class ConsumerChecker:
         return commits[-1].offset if commits else -1
 
     def reached(self, key: TopicIdPartition) -> int:
-        """Return how far commits are; of one without a response, a later fetch may tell."""
+        """Return how far commits are; of one without a response, a later fetch shows it."""
         return max(self.last_commit(key), self._fetched.get(key, -1))
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:

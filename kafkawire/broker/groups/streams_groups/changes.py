@@ -33,21 +33,21 @@ class TopologyChanged(NamedTuple):
 
 
 class MemberChanged(NamedTuple):
-    """What a member says of itself; None for one that is no longer a member."""
+    """What a member says of itself; None for a former member."""
 
     member_id: str
     member: Member | None
 
 
 class TargetChanged(NamedTuple):
-    """The target assignment of a member; None for one that is no longer a member."""
+    """The target assignment of a member; None for a former member."""
 
     member_id: str
     tasks: Tasks | None
 
 
 class CurrentChanged(NamedTuple):
-    """What a member has; None for one that is no longer a member."""
+    """What a member has; None for a former member."""
 
     member_id: str
     current: Current | None

@@ -169,12 +169,12 @@ def _repartition_counts(topology: Topology, topics: Topics) -> dict[str, int]:
     waiting = deque(topology.subtopologies)
     unresolved = {each.subtopology_id for each in topology.subtopologies}
     while waiting:
-        each = waiting.popleft()
-        number = _source_partitions(each, counts, topics)
-        if number is None or each.subtopology_id not in unresolved:
+        subtopology = waiting.popleft()
+        number = _source_partitions(subtopology, counts, topics)
+        if number is None or subtopology.subtopology_id not in unresolved:
             continue
-        unresolved.discard(each.subtopology_id)
-        for sink in each.repartition_sink_topics:
+        unresolved.discard(subtopology.subtopology_id)
+        for sink in subtopology.repartition_sink_topics:
             if sink not in counts:
                 counts[sink] = number
                 waiting.extend(readers.get(sink, ()))
