@@ -378,8 +378,8 @@ def asked_mode() -> str:
 
 def schema_files(root: Path) -> dict[str, str]:
     """Map each schema to its path in the wheel."""
-    found = sorted((root / "schemas").glob("*.json"))
-    return {str(path): f"kafkawire_codegen/schemas/{path.name}" for path in found}
+    paths = sorted((root / "schemas").glob("*.json"))
+    return {str(path): f"kafkawire_codegen/schemas/{path.name}" for path in paths}
 
 
 class KafkawireBuildHook(BuildHookInterface[BuilderConfig]):

@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not source.exists():
             parser.error(f"{source} is not a directory or an archive")
     try:
-        made = generate(schemas, chosen.out, chosen.package, check=chosen.check)
+        generated = generate(schemas, chosen.out, chosen.package, check=chosen.check)
     except SchemaErrors as errors:
         print(errors, file=sys.stderr)
         return 1
@@ -44,11 +44,13 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"{error.filename}: {error.strerror}")
-    if chosen.check and made.changed:
-        print(*made.changed_files, sep="\n")
-        print(f"{made.changed} files would change in {made.out}", file=sys.stderr)
+    if chosen.check and generated.changed:
+        print(*generated.changed_files, sep="\n")
+        print(f"{generated.changed} files would change in {generated.out}", file=sys.stderr)
         return 1
-    print(f"{len(made.modules)} messages in {made.out}, {made.changed} files changed")
+    print(
+        f"{len(generated.modules)} messages in {generated.out}, {generated.changed} files changed"
+    )
     return 0
 
 

@@ -23,7 +23,7 @@ VERSION: Final = 1
 
 def write(message: Message) -> str:
     """Write the facts of a message, as one line of ASCII."""
-    made = {
+    facts = {
         "form": VERSION,
         "name": message.name,
         "type": message.type,
@@ -32,7 +32,7 @@ def write(message: Message) -> str:
         "flexible": str(message.flexible),
         "structs": [_struct(struct) for struct in message.structs],
     }
-    return json.dumps(made, separators=(",", ":"))
+    return json.dumps(facts, separators=(",", ":"))
 
 
 def _struct(struct: Struct) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _struct(struct: Struct) -> dict[str, Any]:
 
 def _field(field: Field) -> dict[str, Any]:
     """Write a field; what is as in most fields is left out."""
-    made = {
+    facts = {
         "name": field.kafka_name,
         "type": field.type,
         "versions": str(field.versions),
@@ -60,7 +60,7 @@ def _field(field: Field) -> dict[str, Any]:
         "mapKey": field.map_key,
         "entityType": field.entity_type,
     }
-    return {key: value for key, value in made.items() if value not in _USUAL.get(key, ())}
+    return {key: value for key, value in facts.items() if value not in _USUAL.get(key, ())}
 
 
 _USUAL: Final[dict[str, tuple[Any, ...]]] = {
@@ -84,18 +84,18 @@ def _default(value: object) -> Any:
 
 def read(text: str) -> Message:
     """Read the facts of a message. ValueError for those of another version of the generator."""
-    made = json.loads(text)
-    if made.get("form") != VERSION:
-        raise ValueError(f"facts of form {made.get('form')}, not {VERSION}: generate it again")
+    facts = json.loads(text)
+    if facts.get("form") != VERSION:
+        raise ValueError(f"facts of form {facts.get('form')}, not {VERSION}: generate it again")
     structs: dict[str, Struct] = {}
-    for each in made["structs"]:
+    for each in facts["structs"]:
         structs[each["name"]] = _read_struct(each, structs)
     return Message(
-        name=made["name"],
-        type=made["type"],
-        api_key=made["apiKey"],
-        versions=Versions.parse(made["versions"]),
-        flexible=Versions.parse(made["flexible"]),
+        name=facts["name"],
+        type=facts["type"],
+        api_key=facts["apiKey"],
+        versions=Versions.parse(facts["versions"]),
+        flexible=Versions.parse(facts["flexible"]),
         deprecated=NONE,
         latest_unstable=False,
         listeners=(),

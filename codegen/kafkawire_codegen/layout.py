@@ -30,15 +30,15 @@ Fields = tuple[FieldSchema, ...]
 
 def struct_fields(schema: MessageSchema) -> dict[str, Fields]:
     """Map each struct of a message to its fields; the message's own fields are under its name."""
-    found: dict[str, Fields] = {schema.name: schema.fields}
-    found |= {struct.name: struct.fields for struct in schema.common_structs}
-    pending: list[FieldSchema] = [f for fields in found.values() for f in fields]
+    structs: dict[str, Fields] = {schema.name: schema.fields}
+    structs |= {struct.name: struct.fields for struct in schema.common_structs}
+    pending: list[FieldSchema] = [f for fields in structs.values() for f in fields]
     while pending:
         field = pending.pop()
         if field.element not in WIRE_TYPES:
-            found.setdefault(field.element, field.fields)
+            structs.setdefault(field.element, field.fields)
             pending += field.fields
-    return found
+    return structs
 
 
 def children_first(root: str, fields: Mapping[str, Fields]) -> list[str]:

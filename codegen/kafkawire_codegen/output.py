@@ -126,5 +126,5 @@ def _listed(out: Path) -> set[tuple[str, str]]:
         lines = (out / LIST).read_text("utf-8").splitlines()
     except FileNotFoundError:
         return set()
-    made = (line.partition(" ") for line in lines)
-    return {(target, path) for target, _, path in made if _is_inside(path)}
+    entries = (line.partition(" ") for line in lines)
+    return {(target, path) for target, _, path in entries if _is_inside(path)}

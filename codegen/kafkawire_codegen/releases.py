@@ -38,8 +38,8 @@ class Releases:
     def of(self, release: str) -> Mapping[str, Versions]:
         """Return the versions of each API in a release, unstable ones too, or UnknownRelease."""
         if release not in self.ranges:
-            known = ", ".join(self.ranges)
-            raise UnknownRelease(f"unknown release {release!r} (known: {known})")
+            names = ", ".join(self.ranges)
+            raise UnknownRelease(f"unknown release {release!r} (known: {names})")
         return self.ranges[release]
 
     def at(self, release: str, schemas: list[MessageSchema]) -> list[MessageSchema]:
@@ -64,9 +64,9 @@ def read(path: Path) -> Releases:
 def of_sources(sources: Sources) -> Releases | None:
     """Read the releases.json of the last source that has one; None if none has."""
     for path in reversed(as_sources(sources)):
-        found = files.read(path).releases
-        if found is not None:
-            return parse(found.data, found.file)
+        releases = files.read(path).releases
+        if releases is not None:
+            return parse(releases.data, releases.file)
     return None
 
 

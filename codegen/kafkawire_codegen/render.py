@@ -41,7 +41,7 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
     A package outside the runtime's own also brings the facts of its schemas.
     """
     linked = package.startswith(f"{runtime}.")
-    made = [render_message(m, runtime, linked=linked) for m in messages]
+    modules = [render_message(m, runtime, linked=linked) for m in messages]
     api_keys = sorted(
         (m.api_key, naming.constant(naming.api_name(m.name)))
         for m in messages
@@ -58,7 +58,7 @@ def render(messages: list[Message], package: str, runtime: str = RUNTIME) -> lis
         File("__init__.py", index),
         File("api_key.py", fill("api_key.py.j2", package=package, api_keys=api_keys)),
         *([] if linked else [render_facts(messages, package)]),
-        *made,
+        *modules,
     ]
 
 

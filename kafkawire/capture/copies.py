@@ -174,8 +174,8 @@ class Copies:
     def begin(self, connection: Connection) -> Copy | Beginning:
         """Handle the first bytes of a connection: it is a copy, or may have copies."""
         port = _client_port(connection)
-        known = self._beginnings.setdefault(port, [])
-        for beginning in known:
+        beginnings = self._beginnings.setdefault(port, [])
+        for beginning in beginnings:
             if not beginning.is_over and _is_copy(connection, beginning.connection, port):
                 copy = Copy(beginning.connection)
                 for digest in beginning.digests:
@@ -183,8 +183,8 @@ class Copies:
                 beginning.copies.append(copy)
                 return copy
         new = Beginning(connection)
-        known.append(new)
-        del known[:-MAX_BEGINNINGS]
+        beginnings.append(new)
+        del beginnings[:-MAX_BEGINNINGS]
         if len(self._beginnings) > MAX_PORTS:
             del self._beginnings[next(iter(self._beginnings))]
         return new

@@ -308,10 +308,10 @@ class Engine:
 
     def _add(self, connection: Connection, conversation: Conversation) -> LocatedConversation:
         number = connection.first_packet if self.by_packet else connection.id
-        made = self._conversations[connection] = LocatedConversation(
+        located = self._conversations[connection] = LocatedConversation(
             connection, number, conversation, self.key_log
         )
-        return made
+        return located
 
     def _new_conversation(self, connection: Connection) -> Conversation:
         broker = self._broker(connection)

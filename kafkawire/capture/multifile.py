@@ -214,10 +214,10 @@ class Traffic:
             ended.append(as_ended(connection, client, connection.id))
 
         for batch in self._read(end):
-            found: list[LocatedItem | Ended] = [*ended, *batch]
+            items: list[LocatedItem | Ended] = [*ended, *batch]
             ended.clear()
-            if found:
-                yield found
+            if items:
+                yield items
 
     def item_batches(self) -> Iterator[list[LocatedItem]]:
         """Do as `batches`, without the ends of connections."""
@@ -253,11 +253,11 @@ class Traffic:
                     self.key_log.add(capture.key_logs.pop(0))
                 yield from engine.handle(packets.read(block.numbered(first)))
                 yield []
-            found = [*capture.problems, *packets.problems]
-            for problem in found:
+            all_problems = [*capture.problems, *packets.problems]
+            for problem in all_problems:
                 self.on_problem(self.place(last)[0], problem)
             problems = [
-                LocatedItem(None, None, None, problem_row(str(each), last)) for each in found
+                LocatedItem(None, None, None, problem_row(str(each), last)) for each in all_problems
             ]
             problems += [
                 LocatedItem(None, None, None, skipped_row(each, last)) for each in packets.finish()

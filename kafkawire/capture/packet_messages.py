@@ -78,38 +78,38 @@ class Search:
 
     def packet(self, number: int) -> list[PacketMessage]:
         """Return the messages that end in a packet. Raises CaptureError, OSError."""
-        found: list[LocatedItem] = []
+        messages: list[LocatedItem] = []
         for batch in self._batches():
             here = [one for one in batch if one.item.packet == number]
-            if found and not here:
+            if messages and not here:
                 break
-            found += here
+            messages += here
             for one in batch:
                 self._note(one.item.packet, number)
-        return self._with_bytes(found)
+        return self._with_bytes(messages)
 
     def exchange(self, number: int) -> list[PacketMessage]:
         """Return both messages of each exchange of which a message ends in a packet."""
-        found: list[LocatedItem] = []
+        messages: list[LocatedItem] = []
         for batch in self._batches():
             for one in batch:
                 self._note(one.item.packet, number)
                 if number in (one.item.packet, _request_packet(one)):
-                    found.append(one)
+                    messages.append(one)
         wanted = {
             (one.connection, request, _correlation_id(one))
-            for one in found
+            for one in messages
             if (request := _request_packet(one)) not in (None, number)
         }
         if wanted:
-            found = [
+            messages = [
                 one
                 for batch in self._batches()
                 for one in batch
                 if _request_packet(one) is None
                 and (one.connection, one.item.packet, _correlation_id(one)) in wanted
-            ] + found
-        return self._with_bytes(found)
+            ] + messages
+        return self._with_bytes(messages)
 
     def _note(self, packet: int, number: int) -> None:
         if self.before < packet < number:
@@ -147,11 +147,11 @@ class Search:
         }
         if found:
             _read_runs(self._path, wanted, self._key_log, self._known.tunnels)
-        made: dict[int, tuple[Boundary, ...]] = {}
+        by_packet: dict[int, tuple[Boundary, ...]] = {}
         for side, each in by_side.items():
             boundaries = _boundaries(each, wanted[side].runs)
-            made |= {id(one): at for one, at in zip(each, boundaries, strict=True)}
-        return [PacketMessage(one, _data(one), made[id(one)]) for one in found]
+            by_packet |= {id(one): at for one, at in zip(each, boundaries, strict=True)}
+        return [PacketMessage(one, _data(one), by_packet[id(one)]) for one in found]
 
 
 class Side(NamedTuple):
@@ -288,16 +288,16 @@ def _boundaries(messages: list[LocatedItem], runs: Iterable[Run]) -> list[tuple[
         at += len(run.data)
     stream = b"".join(parts)
     end = len(stream)
-    found: list[tuple[Boundary, ...]] = []
+    all_boundaries: list[tuple[Boundary, ...]] = []
     for one in reversed(messages):
         data = _data(one)
         start = stream.rfind(data, 0, end) if data else -1
         if start < 0:
-            found.append((Boundary(0, one.item.packet),))
+            all_boundaries.append((Boundary(0, one.item.packet),))
             continue
         end = start
-        found.append(tuple(_inside(starts, start, start + len(data))))
-    return found[::-1]
+        all_boundaries.append(tuple(_inside(starts, start, start + len(data))))
+    return all_boundaries[::-1]
 
 
 def _inside(starts: list[Boundary], first: int, end: int) -> Iterator[Boundary]:

@@ -109,8 +109,8 @@ def attributes(obj: object) -> dict[str, Any]:
         for name in _listed(vars(cls).get(listed, ()))
         if not (name.startswith("__") and name.endswith("__"))
     ]
-    found = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
-    return {**found, **getattr(obj, "__dict__", {})}
+    slots = {name: getattr(obj, name) for name in names if hasattr(obj, name)}
+    return {**slots, **getattr(obj, "__dict__", {})}
 
 
 def _listed(names: str | Iterable[str]) -> Iterable[str]:
@@ -310,19 +310,19 @@ class Reader:
         return self._keep(frozenset(self._values()))
 
     def _list(self) -> list[Any]:
-        made = self._keep(list[Any]())
-        made.extend(self._values())
-        return made
+        restored = self._keep(list[Any]())
+        restored.extend(self._values())
+        return restored
 
     def _set(self) -> set[Any]:
-        made = self._keep(set[Any]())
-        made.update(self._values())
-        return made
+        restored = self._keep(set[Any]())
+        restored.update(self._values())
+        return restored
 
     def _dict(self) -> dict[Any, Any]:
-        made = self._keep(dict[Any, Any]())
-        made.update(self._pairs())
-        return made
+        restored = self._keep(dict[Any, Any]())
+        restored.update(self._pairs())
+        return restored
 
     def _known_value(self) -> object:
         return self._known[self._size()]
@@ -365,15 +365,15 @@ class Reader:
             self._known[number] = queue
             queue.extend(self._tagged(b"L"))
             return queue
-        made: Any = cls()
-        self._keep(made)
+        restored: Any = cls()
+        self._keep(restored)
         if cls is defaultdict:
             factory = self._tagged_text(b"G")
-            made.default_factory = _class(factory) if factory in CLASSES else FACTORIES[factory]
+            restored.default_factory = _class(factory) if factory in CLASSES else FACTORIES[factory]
         self._expect(b"M")
         for key, value in self._pairs():
-            made[key] = value
-        return made
+            restored[key] = value
+        return restored
 
     # -- parts
 

@@ -40,12 +40,12 @@ def topic_name(value: object, name: str = "topic") -> str:
     Characters that Kafka does not allow are left to the broker: it rejects that topic alone.
     Raises InvalidValue, OutOfRange.
     """
-    found = text(value, name)
-    if not found:
+    name_of_topic = text(value, name)
+    if not name_of_topic:
         raise InvalidValue("the empty string is not a valid topic name", name)
-    if len(found) > LONGEST_TOPIC:
-        raise OutOfRange(f"{len(found)} characters, at most {LONGEST_TOPIC}", name)
-    return found
+    if len(name_of_topic) > LONGEST_TOPIC:
+        raise OutOfRange(f"{len(name_of_topic)} characters, at most {LONGEST_TOPIC}", name)
+    return name_of_topic
 
 
 def topic_names(value: object, name: str = "topics") -> tuple[str, ...]:
@@ -60,12 +60,12 @@ def whole(value: object, name: str, lowest: int, highest: int) -> int:
     if isinstance(value, bool):
         raise InvalidValue("expected int, got bool", name)
     try:
-        found = index(value)  # type: ignore[arg-type]
+        number = index(value)  # type: ignore[arg-type]
     except TypeError:
         raise InvalidValue(f"expected int, got {type(value).__name__}", name) from None
-    if not lowest <= found <= highest:
-        raise OutOfRange(f"{found} is not between {lowest} and {highest}", name)
-    return int(found)
+    if not lowest <= number <= highest:
+        raise OutOfRange(f"{number} is not between {lowest} and {highest}", name)
+    return int(number)
 
 
 def content(value: object, name: str) -> bytes | None:

@@ -93,8 +93,8 @@ class Client(Generic[UserEvent, UserEffect]):
 
     def next_deadline(self) -> float | None:
         machines: list[Machine[Any, Any]] = [self.network, *self._owners.values()]
-        found = [machine.next_deadline() for machine in machines]
-        return min((at for at in found if at is not None), default=None)
+        deadlines = [machine.next_deadline() for machine in machines]
+        return min((at for at in deadlines if at is not None), default=None)
 
     def advance(self, now: float) -> list[UserEffect | ShellEffect]:
         out = self.dispatch(self.network.advance(now), now)

@@ -110,10 +110,10 @@ def addresses(value: Setting) -> object:
     parts = [each for each in listed if isinstance(each, str)]
     if len(parts) < len(listed):
         raise ValueError(f"expected host:port,host:port, got {value!r}")
-    found = tuple(address(part.strip(), DEFAULT_PORT) for part in parts if part.strip())
-    if not found:
+    parsed = tuple(address(part.strip(), DEFAULT_PORT) for part in parts if part.strip())
+    if not parsed:
         raise ValueError("expected at least one host:port")
-    return found
+    return parsed
 
 
 DEFAULT_PORT: Final = 9092

@@ -255,15 +255,15 @@ def open_capture(
 def _files(path: Path) -> list[Path]:
     """List the files that a path stands for. Raises FileNotFoundError."""
     paths = [path] if path.exists() else matching(path)
-    found = [
+    files = [
         file
         for each in paths
         for file in (directory_of(each).captures if each.is_dir() else [each])
     ]
-    if not found:
+    if not files:
         reason = "No capture files in the directory" if paths else "No such file or directory"
         raise FileNotFoundError(2, reason, str(path))
-    return found
+    return files
 
 
 def _check(file: str) -> None:

@@ -71,8 +71,8 @@ class CapturedMessage:
         if self.message is None or self.body_version is None:
             return None
         doubtful = self.status is not Status.OK
-        made = shown_json(self.message, self.body_version, self.options.secrets, doubtful)
-        return without_records(made, JSON_NAMES) if self.options.redact else made
+        obj = shown_json(self.message, self.body_version, self.options.secrets, doubtful)
+        return without_records(obj, JSON_NAMES) if self.options.redact else obj
 
     def __repr__(self) -> str:
         return (

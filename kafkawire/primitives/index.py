@@ -40,11 +40,11 @@ class MessageInfo(NamedTuple):
         """
         if not self.headers:
             raise ValueError(f"{self.name} has no header")
-        found = self.headers[0][1]
+        header_version = self.headers[0][1]
         for first, header in self.headers:
             if first <= version:
-                found = header
-        return found
+                header_version = header
+        return header_version
 
 
 def message_rows(text: str) -> tuple[MessageInfo, ...]:
@@ -123,12 +123,12 @@ class MessageIndex:
 
     def request_class(self, api_key: int) -> Any:
         """Import the class of the request of an API; None if there is none."""
-        found = self._requests.get(api_key)
-        if found is None:
+        cls = self._requests.get(api_key)
+        if cls is None:
             info = self.request(api_key)
             if info is not None:
-                found = self._requests[api_key] = self.load(info.name)
-        return found
+                cls = self._requests[api_key] = self.load(info.name)
+        return cls
 
     def response(self, api_key: int) -> MessageInfo | None:
         """Find the response of an API."""
@@ -136,9 +136,9 @@ class MessageIndex:
 
     def load(self, name: str) -> Any:
         """Import the class of a message; UnknownApiKey if there is none."""
-        found = self._classes.get(name)
-        if found is None:
+        cls = self._classes.get(name)
+        if cls is None:
             info = self.get(name)
-            found = getattr(import_module(f"{self.package}.{info.module}"), name)
-            self._classes[name] = found
-        return found
+            cls = getattr(import_module(f"{self.package}.{info.module}"), name)
+            self._classes[name] = cls
+        return cls

@@ -55,9 +55,9 @@ def shared_text(data: bytes, p: i64, size: i64) -> str:
     """Return the text of `size` bytes at `p`; UnicodeDecodeError as `decode` raises it."""
     raw = _slice(data, p, size)
     slot = crc32(raw) % SLOTS
-    found = _texts.get(slot)
-    if found is not None and found[0] == raw:
-        return found[1]
+    stored = _texts.get(slot)
+    if stored is not None and stored[0] == raw:
+        return stored[1]
     text = raw.decode("utf-8")
     if SMALLEST <= size <= LARGEST:
         _texts[slot] = raw, text
@@ -71,12 +71,12 @@ def shared_int32_items(data: bytes, p: i64, size: i64) -> list[int]:
     if not SMALLEST <= size <= LARGEST:
         return list(items)
     slot = crc32(raw) % SLOTS
-    found = _lists.get(slot)
-    if found is not None and found[0] == raw:
-        return found[1]
-    made = SharedInts(items)
-    _lists[slot] = raw, made
-    return made
+    stored = _lists.get(slot)
+    if stored is not None and stored[0] == raw:
+        return stored[1]
+    ints = SharedInts(items)
+    _lists[slot] = raw, ints
+    return ints
 
 
 def _slice(data: bytes, p: i64, size: i64) -> bytes:

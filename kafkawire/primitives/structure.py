@@ -154,10 +154,10 @@ def rebuild(
     cls: Callable[..., Any], values: list[Any], deviations: Deviations | None = None
 ) -> Any:
     """Make an instance from its field values in `__match_args__` order (called by pickles)."""
-    made = cls(**dict(zip(cls.__match_args__, values, strict=True)))  # type: ignore[attr-defined]
+    instance = cls(**dict(zip(cls.__match_args__, values, strict=True)))  # type: ignore[attr-defined]
     if deviations is not None:
-        made.deviations = deviations
-    return made
+        instance.deviations = deviations
+    return instance
 
 
 # allow_interpreted_subclasses: an interpreted message may have a compiled Structure as its base

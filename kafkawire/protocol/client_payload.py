@@ -31,8 +31,8 @@ class ClientPayload(Message):
         reader = Reader(data, lenient=lenient, limits=limits)
         name = cls.__name__
         try:
-            made = cls.decode_from(reader, version)
-            made.deviations = reader.finish()
+            payload = cls.decode_from(reader, version)
+            payload.deviations = reader.finish()
         except IndexError:
             raise Truncated("the data ends inside the message", name, len(data)) from None
         except UnicodeDecodeError:
@@ -40,15 +40,15 @@ class ClientPayload(Message):
         except DecodeError as error:
             offset = min(reader.pos, len(data))
             raise type(error)(error.reason, error.path or name, offset) from None
-        return made
+        return payload
 
     @classmethod
     def decode_from(cls, reader: Reader, version: int) -> Self:
         """Read a payload at the reader's position; bytes may follow."""
         cls._check(version)
-        made = cls._read(reader, version)
-        made.deviations = None
-        return made
+        payload = cls._read(reader, version)
+        payload.deviations = None
+        return payload
 
     def encode(self, version: int, *, lenient: bool = False) -> bytes:
         writer = Writer(lenient=lenient)

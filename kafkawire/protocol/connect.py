@@ -65,10 +65,10 @@ class ConnectWorkerMetadata(ClientPayload):
 
     @classmethod
     def _read(cls, reader: Reader, version: int) -> ConnectWorkerMetadata:
-        made = cls(url=reader.read_string(False), config_offset=reader.read_int64())
+        metadata = cls(url=reader.read_string(False), config_offset=reader.read_int64())
         if version >= 1 and _more(reader):
-            made.allocation = reader.read_nullable_bytes(False)
-        return made
+            metadata.allocation = reader.read_nullable_bytes(False)
+        return metadata
 
     def _write(self, writer: Writer, version: int) -> None:
         writer.write_string(self.url, False)
@@ -129,22 +129,22 @@ class ConnectAssignment(ClientPayload):
 
     @classmethod
     def _read(cls, reader: Reader, version: int) -> ConnectAssignment:
-        made = cls(
+        assignment = cls(
             error=reader.read_int16(),
             leader=reader.read_string(False),
             leader_url=reader.read_string(False),
             config_offset=reader.read_int64(),
         )
         if version == 0:
-            made.assignment = _read_connectors(reader, reader.read_array_length(False))
-            return made
+            assignment.assignment = _read_connectors(reader, reader.read_array_length(False))
+            return assignment
         if _more(reader):
-            made.assignment = _read_nullable_connectors(reader)
+            assignment.assignment = _read_nullable_connectors(reader)
         if _more(reader):
-            made.revoked = _read_nullable_connectors(reader)
+            assignment.revoked = _read_nullable_connectors(reader)
         if _more(reader):
-            made.delay = reader.read_int32()
-        return made
+            assignment.delay = reader.read_int32()
+        return assignment
 
     def _write(self, writer: Writer, version: int) -> None:
         writer.write_int16(self.error)

@@ -90,8 +90,8 @@ def embedded_payloads(
     empty, of an unknown protocol type, or unrecognised, has no payload. payload_fields: those of
     each message, if they are not those of the message's package.
     """
-    found = walk_payloads(message, version, limits=limits, payload_fields=payload_fields)
-    return [each.payload for each in found]
+    payloads = walk_payloads(message, version, limits=limits, payload_fields=payload_fields)
+    return [each.payload for each in payloads]
 
 
 def walk_payloads(
@@ -124,10 +124,10 @@ def carried_bytes(
             continue
         type_at = who_says(cls, steps, by_type, version)
         name_at = who_says(cls, steps, by_name, version)
-        found: Iterable[_Step] = [((message,), steps[0], (), first)]
+        carried: Iterable[_Step] = [((message,), steps[0], (), first)]
         for step in steps[1:]:
-            found = _inside(found, step)
-        for owners, path, indices, value in found:
+            carried = _inside(carried, step)
+        for owners, path, indices, value in carried:
             protocol_type = None if type_at is None else getattr(owners[type_at], by_type)
             name = None if name_at is None else getattr(owners[name_at], by_name)
             yield Carried(
@@ -179,13 +179,13 @@ def _inside(found: Iterable[_Step], attribute: str) -> Iterator[_Step]:
 def _json_steps(
     cls: Any, steps: tuple[str, ...], indices: tuple[int, ...]
 ) -> tuple[str | int, ...]:
-    made: list[str | int] = []
+    named: list[str | int] = []
     rest = iter(indices)
     for field in on_path(cls, steps):
-        made.append(field.json_name)
+        named.append(field.json_name)
         if field.is_array:
-            made.append(next(rest))
-    return tuple(made)
+            named.append(next(rest))
+    return tuple(named)
 
 
 def payload_of(carried: Carried, limits: Limits = DEFAULT_LIMITS) -> Payload | None:
@@ -248,9 +248,9 @@ class DecodedPayloadTexts:
         key: tuple[Any, ...] = (kinds, carried.name, data)
         if field.own is not None:  # another package may have kinds with the same names
             key = (cls, field.steps, *key)
-        known = self.texts.get(key, "")
-        if known != "":
-            return known
+        cached = self.texts.get(key, "")
+        if cached != "":
+            return cached
         payload = payload_of_kinds(kinds, field, carried.name, carried.path, data)
         text = None if payload is None else payload.to_json_text(secrets=self.secrets)
         return self.keep(key, data, text)

@@ -165,8 +165,8 @@ class ErrorCode(IntEnum):
     @classmethod
     def name_of(cls, code: int) -> str:
         """Return the name of a code; `ERROR_<code>` for an unknown one."""
-        found = _NAMES.get(code)
-        return f"ERROR_{code}" if found is None else found
+        name = _NAMES.get(code)
+        return f"ERROR_{code}" if name is None else name
 
 
 _NAMES: Final = {int(code): code.name for code in ErrorCode}

@@ -96,28 +96,28 @@ _at: Final[dict[tuple[type[Structure], int], tuple[Field, ...]]] = {}
 
 def all_fields(cls: type[Structure]) -> tuple[Field, ...]:
     """List the fields of all versions."""
-    found = _all.get(cls)
-    if found is None:
-        found = _all[cls] = tuple(_read(cls))
-    return found
+    fields = _all.get(cls)
+    if fields is None:
+        fields = _all[cls] = tuple(_read(cls))
+    return fields
 
 
 def fields_at(cls: type[Structure], version: int) -> tuple[Field, ...]:
     """List the fields of a version."""
-    found = _at.get((cls, version))
-    if found is None:
-        found = tuple([field for field in all_fields(cls) if field.first <= version <= field.last])
-        _at[cls, version] = found
-    return found
+    fields = _at.get((cls, version))
+    if fields is None:
+        fields = tuple([field for field in all_fields(cls) if field.first <= version <= field.last])
+        _at[cls, version] = fields
+    return fields
 
 
 def _read(cls: type[Structure]) -> list[Field]:
     module = sys.modules[cls.__module__]  # nested structs are in the module of their message
-    made: list[Field] = []
+    fields: list[Field] = []
     for row in cls.__fields__:
         element = row.type.removeprefix("[]")
         struct = getattr(module, element) if element[0].isupper() else None
-        made.append(
+        fields.append(
             Field(
                 row.attribute,
                 row.json_name,
@@ -133,7 +133,7 @@ def _read(cls: type[Structure]) -> list[Field]:
                 row.compact,
             )
         )
-    return made
+    return fields
 
 
 # -- the way to some fields

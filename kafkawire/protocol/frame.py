@@ -109,9 +109,9 @@ def decode_frame(
         return Frame(size, header_version, header, api_key, version, version, body)
     api_key, version = response_to
     head = decode_response_header(data, api_key, version, SIZE, limits=limits, package=package)
-    made = decode_response_body(api_key, version, data, head.end, lenient, limits, package)
+    decoded = decode_response_body(api_key, version, data, head.end, lenient, limits, package)
     return Frame(
-        size, head.header_version, head.header, api_key, version, made.version, made.message
+        size, head.header_version, head.header, api_key, version, decoded.version, decoded.message
     )
 
 
@@ -226,9 +226,9 @@ def _decode(
     if start and len(data) > LARGE:
         reader = Reader(data, start, lenient=lenient, limits=limits)
         try:
-            found: Message = kind.decode_from(reader, version)
-            found.deviations = reader.finish()
-            return found
+            decoded: Message = kind.decode_from(reader, version)
+            decoded.deviations = reader.finish()
+            return decoded
         except (IndexError, ValueError):
             pass  # it is decoded again, to name the field
     body = data[start:] if start else data
@@ -293,7 +293,7 @@ def encode_frame_buffers(
     body = message.encode_buffers(version, lenient=lenient)
     if info.type == "request":
         header_version = request_header_version(info.api_key, version, package)
-        made = (
+        encoded_header = (
             package.request_header(
                 request_api_key=info.api_key,
                 request_api_version=version,
@@ -309,10 +309,10 @@ def encode_frame_buffers(
                 unknown_tags=header_tags,
             )
         )
-        head = made.encode(header_version, lenient=lenient)
+        head = encoded_header.encode(header_version, lenient=lenient)
     else:
         header_version = response_header_version(info.api_key, version, package)
-        made = (
+        encoded_header = (
             package.response_header(
                 correlation_id=correlation_id,
                 **own_fields(package.response_header, None, header_tags, header),
@@ -320,7 +320,7 @@ def encode_frame_buffers(
             if package.own_response_header or header
             else package.response_header(correlation_id=correlation_id, unknown_tags=header_tags)
         )
-        head = made.encode(header_version)
+        head = encoded_header.encode(header_version)
     size = len(head) + sum(map(len, body))
     body[0] = size.to_bytes(SIZE, "big") + head + body[0]
     return body

@@ -49,18 +49,18 @@ class ResponseHead(NamedTuple):
 
 def request_header_version(api_key: int, api_version: int, package: Package = KAFKA) -> int:
     """Return the header version of a request; UnknownApiKey for an unknown key."""
-    found = package.request_versions.get((api_key, api_version))
-    if found is None:
+    header_version = package.request_versions.get((api_key, api_version))
+    if header_version is None:
         return package.find_header_version("request", api_key, api_version)
-    return found
+    return header_version
 
 
 def response_header_version(api_key: int, api_version: int, package: Package = KAFKA) -> int:
     """Return the header version of a response; UnknownApiKey for an unknown key."""
-    found = package.response_versions.get((api_key, api_version))
-    if found is None:
+    header_version = package.response_versions.get((api_key, api_version))
+    if header_version is None:
         return package.find_header_version("response", api_key, api_version)
-    return found
+    return header_version
 
 
 def decode_request_header(
@@ -125,11 +125,13 @@ def _located(error: Exception, name: str, reader: Reader) -> DecodeError:
 
     Headers are decoded for many guesses, so they are not decoded again to find the field.
     """
-    at = min(reader.pos, len(reader.data))
+    position = min(reader.pos, len(reader.data))
     if isinstance(error, DecodeError):
-        return type(error)(error.reason, name, at)
+        return type(error)(error.reason, name, position)
     if isinstance(error, UnicodeDecodeError):
-        return InvalidText("the client id is not UTF-8", name, at - len(error.object) + error.start)
+        return InvalidText(
+            "the client id is not UTF-8", name, position - len(error.object) + error.start
+        )
     return Truncated("the data ends inside the header", name, len(reader.data))
 
 

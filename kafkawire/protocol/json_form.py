@@ -53,16 +53,16 @@ def to_json(message: Structure, version: int) -> dict[str, Json]:
     plan = _plans.get((type(message), version))
     if plan is None:
         plan = _plan(type(message), version)
-    made: dict[str, Json] = {}
+    obj: dict[str, Json] = {}
     for attribute, name, convert, omit in plan:
         value = getattr(message, attribute)
         if omit is not _ALWAYS and value == omit:
             continue
-        made[name] = value if convert is None or value is None else convert(value)
+        obj[name] = value if convert is None or value is None else convert(value)
     unknown = getattr(message, "unknown_tags", None)
     if unknown:
-        made[UNKNOWN_TAGS] = [{"tag": tag, "data": _base64(data)} for tag, data in unknown]
-    return made
+        obj[UNKNOWN_TAGS] = [{"tag": tag, "data": _base64(data)} for tag, data in unknown]
+    return obj
 
 
 def _plan(cls: type[Structure], version: int) -> tuple[_Step, ...]:
@@ -154,8 +154,8 @@ def from_json(name: str, version: int, obj: Json, *, package: Package = KAFKA) -
     """
     info = package.index.get(name)
     _check_version(info, version)
-    made: Message = _build(package.index.load(name), version, obj, name)
-    return made
+    message: Message = _build(package.index.load(name), version, obj, name)
+    return message
 
 
 def _build(cls: Any, version: int, obj: Json, path: str) -> Any:
@@ -225,8 +225,8 @@ def _expect(kind: type, value: Json, wanted: str) -> Any:
 
 
 def _integer(value: Json) -> int:
-    made: int = _expect(int, value, "an integer")
-    return made
+    integer: int = _expect(int, value, "an integer")
+    return integer
 
 
 def _read_bytes(value: Json) -> bytes:
@@ -252,17 +252,17 @@ _READERS: Final[dict[str, Callable[[Json], Any]]] = {
 def _unknown_tags(value: Json, path: str) -> Tags:
     if not isinstance(value, list):
         raise InvalidValue(f"is {_kind(value)}, not an array", path)
-    made = []
+    tags = []
     for i, entry in enumerate(value):
         if not isinstance(entry, dict) or set(entry) != {"tag", "data"}:
             raise InvalidValue("is not an object of tag and data", f"{path}[{i}]")
-        made.append(
+        tags.append(
             (
                 _primitive("int32", entry["tag"], f"{path}[{i}].tag"),
                 _primitive("bytes", entry["data"], f"{path}[{i}].data"),
             )
         )
-    return made or None
+    return tags or None
 
 
 def _kind(value: Json) -> str:

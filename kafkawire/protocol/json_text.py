@@ -259,11 +259,11 @@ def template(cls: type[Structure], version: int, secrets: bool, doubtful: bool =
 
 
 def _template(cls: type[Structure], version: int, hide: int) -> Template:
-    found = _templates.get((cls, version, hide))
-    if found is None:
+    cached = _templates.get((cls, version, hide))
+    if cached is None:
         check_version(cls, version)
-        found = _templates[cls, version, hide] = Template(cls, version, hide)
-    return found
+        cached = _templates[cls, version, hide] = Template(cls, version, hide)
+    return cached
 
 
 def to_json_text(

@@ -47,28 +47,28 @@ def read_payload(
     kinds: Mapping[str, Kind] | None = None,
 ) -> Payload:
     """Decode bytes of one of some kinds, Kafka's if not given; a fault is in `error`."""
-    known = (KINDS if kinds is None else kinds)[kind]
+    payload_kind = (KINDS if kinds is None else kinds)[kind]
     try:
-        version, read_as, value = known.read(data, limits)
+        version, read_as, value = payload_kind.read(data, limits)
     except WireError as error:
-        return Payload(path, kind, _named_version(known.named, data), None, None, str(error))
-    made = REQUEST if isinstance(value, Frame) else type(value).__name__
-    return Payload(path, made, version, read_as, value)
+        return Payload(path, kind, _named_version(payload_kind.named, data), None, None, str(error))
+    read_kind = REQUEST if isinstance(value, Frame) else type(value).__name__
+    return Payload(path, read_kind, version, read_as, value)
 
 
 def recognise(path: str, kinds: Iterable[str], data: bytes, limits: Limits) -> Payload | None:
     """Decode bytes as the one kind that fits them all and is plausible; None if it is not one."""
     fitting = None
     for kind in kinds:
-        known = KINDS[kind]
-        if known.plausible is None or known.marker not in data:
+        payload_kind = KINDS[kind]
+        if payload_kind.plausible is None or payload_kind.marker not in data:
             continue
-        found = exact_fit(kind, data, limits)
-        if found is None or not known.plausible(found.value):
+        reading = exact_fit(kind, data, limits)
+        if reading is None or not payload_kind.plausible(reading.value):
             continue
         if fitting is not None:
             return None
-        fitting = found
+        fitting = reading
     if fitting is None:
         return None
     version, read_as, value = fitting
@@ -94,9 +94,11 @@ def _read_request(data: bytes, limits: Limits) -> Reading:
 
 def _read_sticky(data: bytes, limits: Limits) -> Reading:
     newest = StickyUserData.LAST
-    found = newest_fit(StickyUserData, data, 0, range(newest, StickyUserData.FIRST - 1, -1), limits)
-    if found is not None:
-        return found
+    reading = newest_fit(
+        StickyUserData, data, 0, range(newest, StickyUserData.FIRST - 1, -1), limits
+    )
+    if reading is not None:
+        return reading
     return Reading(newest, newest, decode_at(StickyUserData, data, 0, newest, limits))
 
 

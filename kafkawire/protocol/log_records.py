@@ -75,16 +75,16 @@ class LogPart(NamedTuple):
         secrets: whether secrets are shown, or their length.
         """
         said = {"name": self.name, "type": self.type, "version": self.version}
-        made: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
+        obj: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
         if self.message is None or self.version is None:
             hidden = self.secret and not secrets
             raw = placeholder(len(self.raw), "byte") if hidden else self.raw.hex()
-            return made | {"error": self.error, "hex": raw}
-        body = made["message"] = shown_json(self.message, self.version, secrets)
+            return obj | {"error": self.error, "hex": raw}
+        body = obj["message"] = shown_json(self.message, self.version, secrets)
         add_payloads(body, self.message, self.version, secrets=secrets)
         if self.message.deviations is not None:
-            made["deviations"] = str(self.message.deviations)
-        return made
+            obj["deviations"] = str(self.message.deviations)
+        return obj
 
 
 class LogRecord(NamedTuple):
@@ -105,11 +105,11 @@ def decode_log_record(
     if log in COORDINATED:
         return _coordinated(COORDINATED[log], key, value, limits)
     types = FRAMED[log]
-    found = LogRecord(
+    record = LogRecord(
         None if key is None else LogPart(key, error="records of this log have null keys"),
         None if value is None else _attempt(value, lambda: _framed(types, value, limits)),
     )
-    return found if log is not InternalLog.METADATA else LogRecord(*map(_marked, found))
+    return record if log is not InternalLog.METADATA else LogRecord(*map(_marked, record))
 
 
 def _marked(part: LogPart | None) -> LogPart | None:

@@ -79,12 +79,12 @@ class Package:
         info = self.index.find(type, api_key)
         if info is None:
             raise UnknownApiKey(f"unknown API key {api_key}")
-        found = info.header_version(api_version)
+        header_version = info.header_version(api_version)
         cache = self.request_versions if type == "request" else self.response_versions
         if len(cache) >= MAX_CACHED:
             cache.clear()
-        cache[api_key, api_version] = found
-        return found
+        cache[api_key, api_version] = header_version
+        return header_version
 
     def _check_versions(self) -> None:
         """Check that each header version that a message names exists. Raises ValueError."""
@@ -157,12 +157,12 @@ def package_named(name: str) -> Package:
     version of kafkawire too old, or whose headers cannot be used.
     """
     index = getattr(import_module(name), "REGISTRY", None)
-    found = _packages.get(name)
-    if found is None or found.index is not index:  # a package may be reloaded
+    package = _packages.get(name)
+    if package is None or package.index is not index:  # a package may be reloaded
         if not isinstance(index, MessageIndex) or index.package != name:
             raise ValueError(f"{name} is not a package that kafkawire codegen generates")
-        found = _packages[name] = Package(index)
-    return found
+        package = _packages[name] = Package(index)
+    return package
 
 
 def package_with(module: str) -> Package | None:

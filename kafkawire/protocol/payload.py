@@ -47,20 +47,20 @@ class Payload(NamedTuple):
         An inner payload follows its raw field, under the field's name and `Decoded`.
         secrets: whether secrets in it are shown.
         """
-        made: dict[str, Json] = {"kind": self.kind, "version": self.version}
+        obj: dict[str, Json] = {"kind": self.kind, "version": self.version}
         if self.error is not None or self.value is None or self.read_as is None:
-            return made | {"error": self.error}
+            return obj | {"error": self.error}
         if self.read_as != self.version:
-            made["readAs"] = self.read_as
+            obj["readAs"] = self.read_as
         if isinstance(self.value, Frame):
-            return made | {"value": _frame_json(self.value, secrets)}
-        value = made["value"] = shown_json(self.value, self.read_as, secrets)
+            return obj | {"value": _frame_json(self.value, secrets)}
+        value = obj["value"] = shown_json(self.value, self.read_as, secrets)
         if self.inner is not None:
             attribute = self.inner.path.rpartition(".")[2]
             value[decoded_name(self.value, attribute)] = self.inner.to_json(secrets=secrets)
         if self.value.deviations is not None:
-            made["deviations"] = str(self.value.deviations)
-        return made
+            obj["deviations"] = str(self.value.deviations)
+        return obj
 
     def to_json_text(self, *, secrets: bool = True) -> str:
         """Write what `to_json` makes as text without blanks, several times as fast."""

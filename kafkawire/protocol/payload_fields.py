@@ -124,14 +124,17 @@ def declared_payload_fields(package: Package, payloads: Mapping[str, Embedded]) 
     A path begins with the name of a message; its steps are attributes, through arrays and structs.
     Raises ValueError for a path or a message that does not exist.
     """
-    made: dict[str, tuple[PayloadField, ...]] = {}
+    by_message: dict[str, tuple[PayloadField, ...]] = {}
     for path, embedded in payloads.items():
         name, *steps = path.split(".")
         try:
-            made[name] = (*made.get(name, ()), _payload_field(package.index, name, steps, embedded))
+            by_message[name] = (
+                *by_message.get(name, ()),
+                _payload_field(package.index, name, steps, embedded),
+            )
         except (ValueError, UnknownApiKey) as error:
             raise ValueError(f"payloads of {package.name}: {path}: {error}") from None
-    return made
+    return by_message
 
 
 def _payload_field(
@@ -161,14 +164,14 @@ def _owners(cls: Any, steps: list[str]) -> list[Any]:
     """List the classes on a path; ValueError unless it ends in a bytes field."""
     owners = [cls]
     for at, step in enumerate(steps):
-        found = [field for field in all_fields(owners[-1]) if field.attribute == step]
-        if not found:
+        named = [field for field in all_fields(owners[-1]) if field.attribute == step]
+        if not named:
             raise ValueError(f"{owners[-1].__name__} has no field {step!r}")
-        if at == len(steps) - 1 and found[0].is_a("bytes"):
+        if at == len(steps) - 1 and named[0].is_a("bytes"):
             return owners
-        if found[0].struct is None or at == len(steps) - 1:
+        if named[0].struct is None or at == len(steps) - 1:
             break
-        owners.append(found[0].struct)
+        owners.append(named[0].struct)
     raise ValueError("does not end in a bytes field")
 
 
@@ -199,14 +202,14 @@ def payload_fields_in(package: Package) -> PayloadFields:
 
     Raises ValueError for a list that does not fit the package.
     """
-    found = _declared.get(package)
-    if found is None:
+    declared = _declared.get(package)
+    if declared is None:
         name = f"{package.name}.payloads"
         listed: Any = {}
         if find_spec(name) is not None:
             listed = getattr(import_module(name), "PAYLOADS", {})
-        found = _declared[package] = declared_payload_fields(package, listed)
-    return found
+        declared = _declared[package] = declared_payload_fields(package, listed)
+    return declared
 
 
 @cache
@@ -222,11 +225,11 @@ def payload_fields_of(cls: type[Structure]) -> tuple[PayloadField, ...]:
 @lru_cache(1 << 10)
 def on_path(cls: Any, steps: tuple[str, ...]) -> tuple[Field, ...]:
     """List the fields on a path."""
-    made = []
+    fields = []
     for step in steps:
-        made.append(next(field for field in all_fields(cls) if field.attribute == step))
-        cls = made[-1].struct
-    return tuple(made)
+        fields.append(next(field for field in all_fields(cls) if field.attribute == step))
+        cls = fields[-1].struct
+    return tuple(fields)
 
 
 @lru_cache(1 << 10)

@@ -59,7 +59,7 @@ class StickyUserData(ClientPayload):
 
     @classmethod
     def _read(cls, reader: Reader, version: int) -> StickyUserData:
-        made = cls(
+        user_data = cls(
             previous_assignment=[
                 StickyTopicPartitions(
                     topic=reader.read_string(False),
@@ -69,8 +69,8 @@ class StickyUserData(ClientPayload):
             ]
         )
         if version >= 1:
-            made.generation = reader.read_int32()
-        return made
+            user_data.generation = reader.read_int32()
+        return user_data
 
     def _write(self, writer: Writer, version: int) -> None:
         writer.write_length(len(self.previous_assignment), False)

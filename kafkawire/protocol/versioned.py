@@ -86,9 +86,9 @@ def decode_versioned(
 
 def read_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading:
     """Decode as `decode_versioned` does; return also the version that fitted."""
-    found = try_versioned(name, data, limits)
-    if found is not None:
-        return found
+    reading = try_versioned(name, data, limits)
+    if reading is not None:
+        return reading
     layouts = _layouts(name)
     if len(data) < PREFIX:
         raise Truncated("the data ends inside the version", name, len(data))
@@ -110,10 +110,10 @@ def try_versioned(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Re
     if len(data) < PREFIX or not layouts.first <= newest <= layouts.last:
         return None
     versions = range(newest, layouts.first - 1, -1)
-    found = newest_fit(layouts.cls, data, PREFIX, versions, limits)
-    if found is None or found.version == version:
-        return found
-    return Reading(version, found.read_as, found.value)
+    reading = newest_fit(layouts.cls, data, PREFIX, versions, limits)
+    if reading is None or reading.version == version:
+        return reading
+    return Reading(version, reading.read_as, reading.value)
 
 
 def exact_fit(name: str, data: bytes, limits: Limits = DEFAULT_LIMITS) -> Reading | None:

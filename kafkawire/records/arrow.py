@@ -76,8 +76,8 @@ def record_batch(arrays: list[pa.Array]) -> pa.RecordBatch:
 
 def memory(taken: bytes | bytearray, size: int) -> pa.Buffer:
     """Make a buffer of the first `size` bytes, which keeps them alive."""
-    made = pa.py_buffer(taken)
-    return made if len(taken) == size else made.slice(0, size)
+    buffer = pa.py_buffer(taken)
+    return buffer if len(taken) == size else buffer.slice(0, size)
 
 
 def int32_buffer(rows: int, numbers: bytearray) -> pa.Buffer:

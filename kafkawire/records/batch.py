@@ -426,16 +426,16 @@ class Batch:
         if self.check_crcs:
             self.verify()
         try:
-            found = legacy.unwrap(
+            message_set = legacy.unwrap(
                 self.data, self.start, self.end, self.check_crcs, budget, self.index, partial
             )
         except WireError as error:
             raise self._located(error) from None
-        if found.spans and self._base_offset is None:
-            self._base_offset = int(found.spans[0].offset)
-        if found.fault is not None:
-            found.fault = self._located(found.fault)
-        return found
+        if message_set.spans and self._base_offset is None:
+            self._base_offset = int(message_set.spans[0].offset)
+        if message_set.fault is not None:
+            message_set.fault = self._located(message_set.fault)
+        return message_set
 
     def _located(self, error: WireError) -> WireError:
         """Add this batch to the path of an error."""

@@ -42,9 +42,9 @@ NO_MEMORY: Final = bytearray()
 
 def longer(memory: bytearray, size: int) -> bytearray:
     """Copy into new memory of `size` bytes: arrays made so far keep what they point to."""
-    made = room(size)
-    made[: len(memory)] = memory
-    return made
+    larger = room(size)
+    larger[: len(memory)] = memory
+    return larger
 
 
 @final

@@ -72,8 +72,8 @@ def control_record(record: Record) -> ControlRecord:
     if key is None or len(key) < KEY.size:
         raise CorruptBatch("a control record without version and type in its key")
     version, number = KEY.unpack_from(key)
-    known = number in ControlType.__members__.values()
-    return ControlRecord(ControlType(number) if known else number, version, record.value)
+    is_defined = number in ControlType.__members__.values()
+    return ControlRecord(ControlType(number) if is_defined else number, version, record.value)
 
 
 def end_txn_marker(control: ControlRecord) -> EndTxnMarker:

@@ -129,8 +129,8 @@ def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int)
 
     LimitExceeded if there are more than `most`.
     """
-    found = MessageSet(data)
-    spans = found.spans
+    message_set = MessageSet(data)
+    spans = message_set.spans
     pos: i64 = 0
     try:
         while pos < len(data):
@@ -141,16 +141,16 @@ def read_message_set(data: bytes, most: int, check_crcs: bool, batch_index: int)
             if span.attributes & COMPRESSION_BITS != 0:
                 raise CorruptBatch("a compressed message inside a compressed one", "", int(pos))
             spans.append(span)
-            found.last_offset = span.offset
+            message_set.last_offset = span.offset
             pos = end
     except WireError as error:
-        found.fault = located(error, batch_index, len(spans))
+        message_set.fault = located(error, batch_index, len(spans))
         if isinstance(error, LimitExceeded):
-            raise found.fault from None
-        found.last_offset = last_offset(data, pos, found.last_offset)
-    if not spans and found.fault is None:
+            raise message_set.fault from None
+        message_set.last_offset = last_offset(data, pos, message_set.last_offset)
+    if not spans and message_set.fault is None:
         raise CorruptBatch("a compressed message without messages inside")
-    return found
+    return message_set
 
 
 def message_end(data: bytes, pos: i64) -> i64:
@@ -209,13 +209,13 @@ def unwrap(
     inner, fault = opened(codec, stream, magic, budget, partial)
     if fault is not None and not inner:
         raise fault
-    found = read_message_set(inner, budget.batch_records(), check_crcs, batch_index)
+    message_set = read_message_set(inner, budget.batch_records(), check_crcs, batch_index)
     if fault is not None:
-        found.fault = fault
-    budget.spend_records(len(found.spans))
-    if found.spans:
-        settle(found, magic, wrapper)
-    return found
+        message_set.fault = fault
+    budget.spend_records(len(message_set.spans))
+    if message_set.spans:
+        settle(message_set, magic, wrapper)
+    return message_set
 
 
 def settle(found: MessageSet, magic: int, wrapper: Span) -> None:

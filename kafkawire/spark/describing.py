@@ -37,7 +37,7 @@ def describe(
     values: RecordValues | None = None,
 ) -> dict[str, Any]:
     """Return the manifest."""
-    made: dict[str, Any] = {
+    manifest: dict[str, Any] = {
         "kafkawire": __version__,
         "inputs": InputEntries(plan),
         "sets": len(set(plan.sets)),
@@ -47,10 +47,10 @@ def describe(
         "options": _options_json(options, values),
     }
     if facts is not None:
-        made["payload"] = account(facts.sums)
-        made["messages"] = facts.sums["messages"]
-        made["connections"] = facts.sums["connections"]
-    return made
+        manifest["payload"] = account(facts.sums)
+        manifest["messages"] = facts.sums["messages"]
+        manifest["connections"] = facts.sums["connections"]
+    return manifest
 
 
 def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:

@@ -174,8 +174,8 @@ def _one_line(text: str) -> str | None:
     *_, (name, message) = EXCEPTION_LINE.findall(trace) or [("", "")]
     system = getattr(builtins, name, None)
     ours = name.startswith(f"{__name__}.")
-    known = ours or (isinstance(system, type) and issubclass(system, OSError))
-    return message if known else None
+    has_message = ours or (isinstance(system, type) and issubclass(system, OSError))
+    return message if has_message else None
 
 
 @contextmanager

@@ -192,20 +192,20 @@ def _scratches(
     local master's temporary files.
     """
     store = output.store
-    made: list[Scratch] = []
+    created: list[Scratch] = []
 
     def make() -> Scratch:
-        found = None if store.is_local and options.scratch is None else chosen(spark, options)
-        if found is None:
+        scratch = None if store.is_local and options.scratch is None else chosen(spark, options)
+        if scratch is None:
             name = f"{SCRATCH}{spark.sparkContext.applicationId}"
-            found = Scratch(f"{output.root}/{name}", store).make()
-        made.append(found)
-        return found
+            scratch = Scratch(f"{output.root}/{name}", store).make()
+        created.append(scratch)
+        return scratch
 
     try:
         yield make
     finally:
-        for each in made:
+        for each in created:
             each.remove()
 
 

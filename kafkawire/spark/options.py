@@ -106,8 +106,8 @@ def unknown(name: str) -> NoReturn:
 
 def _similar_option(name: str) -> str | None:
     """Return the option with a similar name, if any."""
-    found = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.9)
-    return next((known for known in SETTERS if known.lower() in found), None)
+    matches = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.9)
+    return next((known for known in SETTERS if known.lower() in matches), None)
 
 
 _Setter = Callable[[Options, str, Any], Options]
@@ -115,8 +115,8 @@ _Setter = Callable[[Options, str, Any], Options]
 
 def listed(value: Any) -> list[str]:
     """Split a list with commas, or take a list."""
-    given = value.split(",") if isinstance(value, str) else value
-    return [text for one in given if (text := str(one).strip())]
+    entries = value.split(",") if isinstance(value, str) else value
+    return [text for one in entries if (text := str(one).strip())]
 
 
 def _number(name: str, value: Any, least: int = 1) -> int:
@@ -176,45 +176,45 @@ def _ports(options: Options, name: str, value: Any) -> Options:
 
 def _apis(options: Options, name: str, value: Any) -> Options:
     """Parse API names as in rows, in any case, or keys; unknown keys are kept."""
-    found = set()
+    apis = set()
     for one in listed(value):
         plain = one.lower().replace("_", "").removesuffix("request")
-        known = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
-        if known not in (None, *API_NAMES.values()):
+        api = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
+        if api not in (None, *API_NAMES.values()):
             meant = get_close_matches(plain, API_NAMES.values(), n=1)
             raise BadOption(name, one, f"an API name or key{f', such as {meant[0]}' * bool(meant)}")
-        found.add(known or plain)
-    return replace(options, apis=frozenset(found))
+        apis.add(api or plain)
+    return replace(options, apis=frozenset(apis))
 
 
 def _brokers(options: Options, name: str, value: Any) -> Options:
-    found = listed(value)
-    for one in found:
+    endpoints = listed(value)
+    for one in endpoints:
         try:
             endpoint(one)
         except ValueError:
             raise BadOption(name, one, "host:port") from None
-    return replace(options, brokers=tuple(found))
+    return replace(options, brokers=tuple(endpoints))
 
 
 def _tunnels(options: Options, name: str, value: Any) -> Options:
-    found = listed(value)
-    for one in found:
+    tunnels = listed(value)
+    for one in tunnels:
         try:
             tunnel(one)
         except ValueError:
             raise BadOption(name, one, f"TUNNEL:PORT, with {', '.join(TUNNELS)}") from None
-    return replace(options, tunnels=tuple(found))
+    return replace(options, tunnels=tuple(tunnels))
 
 
 def _where(options: Options, name: str, value: Any) -> Options:
     """Parse a filter; the rows of all tasks have no common first packet for relative times."""
     text = str(value)
     try:
-        found = parse_filter(text)
+        condition = parse_filter(text)
     except FilterError as error:
         raise InvalidFilter(name, text, str(error)) from None
-    if found.is_relative:
+    if condition.is_relative:
         raise InvalidFilter(name, text, "times must not be relative to the first packet")
     return replace(options, where=text)
 

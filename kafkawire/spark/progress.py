@@ -55,11 +55,12 @@ class Tasks(NamedTuple):
 def running_tasks(tracker: Tracker) -> Tasks | None:
     """Return the tasks of the running stages; None if no stage runs."""
     stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
-    known = [each for each in stages if each is not None]
-    if not known:
+    stage_infos = [each for each in stages if each is not None]
+    if not stage_infos:
         return None
     return Tasks(
-        sum(each.numCompletedTasks for each in known), sum(each.numTasks for each in known)
+        sum(each.numCompletedTasks for each in stage_infos),
+        sum(each.numTasks for each in stage_infos),
     )
 
 

@@ -148,8 +148,8 @@ def decode(
 ) -> Decoded:
     """Decode a table of a planned set."""
     schema = schema_of(options.table, columns)
-    made = needed(options.table, schema.names, options)
-    work = Work(plan, {options.table: made}, options)
+    needed_columns = needed(options.table, schema.names, options)
+    work = Work(plan, {options.table: needed_columns}, options)
     partitioner = plan.partitioner(partitions(spark, plan.shuffled_bytes, options))
     bucket_count = partitions(spark, plan.bytes, options)
     persisted, held_frames = decode_packets(spark, work, partitioner)

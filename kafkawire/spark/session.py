@@ -134,10 +134,10 @@ def session(
         conf.setIfMissing(SOCKETS_IN, _socket_directory())
     conf.setIfMissing("spark.app.name", name)
     is_new = SparkContext._active_spark_context is None
-    made = SparkSession.builder.config(conf=conf).getOrCreate()
-    if local and is_new and made.sparkContext.pythonExec == sys.executable:
-        _start_workers(made)
-    return made
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if local and is_new and spark.sparkContext.pythonExec == sys.executable:
+        _start_workers(spark)
+    return spark
 
 
 def _start_workers(spark: SparkSession) -> None:
@@ -200,8 +200,8 @@ def check_java() -> None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "java is not on the PATH"
         raise NoJava(f"{need}: {where}")
     printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
-    if found is None:
+    match = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
+    if match is None:
         raise NoJava(f"{need}: cannot determine the version of {java}")
-    if int(found[1]) < MIN_JAVA:
-        raise NoJava(f"{need}: {java} is Java {found[1]}; set JAVA_HOME to a newer one")
+    if int(match[1]) < MIN_JAVA:
+        raise NoJava(f"{need}: {java} is Java {match[1]}; set JAVA_HOME to a newer one")

@@ -46,10 +46,10 @@ class KafkaPcap(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         with in_ascii():
-            given = dict(options)
-            columns = [given.pop(name) for name in [*given] if name.lower() == "columns"]
+            entries = dict(options)
+            columns = [entries.pop(name) for name in [*entries] if name.lower() == "columns"]
             self._columns = listed(columns[0]) if columns else None
-            self._paths, self._options = _parsed(given)
+            self._paths, self._options = _parsed(entries)
 
     def schema(self) -> StructType:
         """Return the columns of the table, or those of the option `columns`."""
@@ -66,16 +66,16 @@ class KafkaPcap(DataSource):
 
 
 def _parsed(options: MutableMapping[str, str]) -> tuple[list[str], Options]:
-    given = dict(options)
-    path = given.pop("path", "")
-    path_list = given.pop("paths", "")  # load([...]) passes a list as JSON
+    entries = dict(options)
+    path = entries.pop("path", "")
+    path_list = entries.pop("paths", "")  # load([...]) passes a list as JSON
     if path_list:
         import json
 
-        return list(json.loads(path_list)), parse(given)
+        return list(json.loads(path_list)), parse(entries)
     if not path:
         raise BadOption("path", path, "a path, a directory, a pattern or a URI")
-    return [path], parse(given)
+    return [path], parse(entries)
 
 
 @dataclass

@@ -60,14 +60,16 @@ def main(given: Sequence[str] | None = None) -> int:
         check_request(arguments_given.inputs, arguments_given.output, tables, parsed)
         with one_line_errors():
             started, given, output = session(), arguments_given.inputs, arguments_given.output
-            made = interruptible(started, lambda: run(started, given, output, tables, parsed, _log))
+            result = interruptible(
+                started, lambda: run(started, given, output, tables, parsed, _log)
+            )
     except (SparkError, OSError, ValueError) as error:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # Spark has cancelled its jobs
         print("kafkawire-spark: interrupted", file=sys.stderr)
         return INTERRUPTED
-    return exit_code(made, strict=arguments_given.strict)
+    return exit_code(result, strict=arguments_given.strict)
 
 
 def _log(text: str) -> None:

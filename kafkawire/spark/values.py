@@ -86,11 +86,11 @@ def with_decoded_values(
     needed |= {name for name, decoder in (("key", keys), ("value", values)) if decoder is not None}
     if missing := sorted(needed - {*records.columns}):
         raise MissingColumns(tuple(missing))
-    known = looked_up(records, both)
+    decoders = looked_up(records, both)
 
     @ascii_safe
     def decode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (with_values(batch, known) for batch in batches)
+        return (with_values(batch, decoders) for batch in batches)
 
     added = from_arrow_schema(schema(pa.schema([]), both))
     return records.mapInArrow(decode, StructType([*records.schema.fields, *added.fields]))

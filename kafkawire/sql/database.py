@@ -169,10 +169,10 @@ class Database:
         raise QueryError(one_line(message, hint(text, self._reserved_words(), where)))
 
     def _reserved_words(self) -> set[str]:
-        found: Any = self._connection.execute(
+        rows: Any = self._connection.execute(
             "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
         )
-        return {name for (name,) in found.fetchall()}
+        return {name for (name,) in rows.fetchall()}
 
     def _run(self, parsed: duckdb.Statement, *, last: bool) -> pa.RecordBatchReader | None:
         import duckdb
@@ -217,8 +217,8 @@ class Database:
 
     def needs(self, statement: str) -> Needs:
         """Find the tables and columns that a statement needs."""
-        found: Any = self._connection.execute("SELECT json_serialize_sql(?)", [statement])
-        [(tree,)] = found.fetchall()
+        parsed: Any = self._connection.execute("SELECT json_serialize_sql(?)", [statement])
+        [(tree,)] = parsed.fetchall()
         return needs_of(statement, tree, self._schemas)
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -240,8 +240,8 @@ class Database:
         """Whether a table was made with all of these columns."""
         if table not in self._made:
             return False
-        made = self._made[table]
-        return made is None or (columns is not None and columns <= made)
+        columns_made = self._made[table]
+        return columns_made is None or (columns is not None and columns <= columns_made)
 
     def _make(self, names: list[str], columns: Names) -> None:
         """Make tables, in one pass over the captures."""

@@ -26,11 +26,11 @@ class Place(NamedTuple):
 
 def place_of(message: str) -> Place | None:
     """Find the place in a message; None if it has none."""
-    found = _PLACE.search(message)
-    if found is None:
+    match = _PLACE.search(message)
+    if match is None:
         return None
-    column = len(found["before"]) - len(f"LINE {found['line']}: ")
-    return Place(int(found["line"]), -1 if found["shown"].startswith(CUT) else column)
+    column = len(match["before"]) - len(f"LINE {match['line']}: ")
+    return Place(int(match["line"]), -1 if match["shown"].startswith(CUT) else column)
 
 
 def one_line(message: str, hint: str = "") -> str:

@@ -50,18 +50,18 @@ def needs_of(text: str, tree: str, known: Collection[str]) -> Needs:
     parsed = json.loads(tree)
     if parsed["error"]:
         return Needs(_named(text, known))
-    found = _Found()
+    needs = _Found()
     for statement in parsed["statements"]:
-        found.add(statement["node"])
-    if found.dynamic:
+        needs.add(statement["node"])
+    if needs.dynamic:
         return Needs(_named(text, known))
-    references = [name for name in found.references if name in known]
+    references = [name for name in needs.references if name in known]
     tables = tuple(dict.fromkeys(references))
-    whole = found.all_columns or not found.single.isdisjoint({*found.references, *found.aliases})
+    whole = needs.all_columns or not needs.single.isdisjoint({*needs.references, *needs.aliases})
     return Needs(
         tables,
-        None if whole else frozenset(found.columns),
-        len(references) == 1 and not found.has_ctes and not found.qualified,
+        None if whole else frozenset(needs.columns),
+        len(references) == 1 and not needs.has_ctes and not needs.qualified,
     )
 
 

@@ -22,15 +22,15 @@ _PART: Final = re.compile(
 
 def split_statements(text: str) -> tuple[list[str], str]:
     """Return the complete statements of a text, without `;`, and the incomplete rest."""
-    found: list[str] = []
+    complete: list[str] = []
     start = 0
     for part in _PART.finditer(text):
         if part["open"] is not None:
             break
         if part["end"] is not None:
-            found.append(text[start : part.start()])
+            complete.append(text[start : part.start()])
             start = part.end()
-    return [statement for statement in found if not is_blank(statement)], text[start:]
+    return [statement for statement in complete if not is_blank(statement)], text[start:]
 
 
 def is_blank(text: str) -> bool:

@@ -85,15 +85,15 @@ class TopicTable:
         """What is unexpected about the table: no records, values without a type."""
         if not self.rows:
             return ["no records of this topic"]
-        found = []
+        notes = []
         if self.errors:
-            found.append(
+            notes.append(
                 f"{self.errors:,} of {plural(self.rows, 'value')} not decoded; the first: "
                 f"{self.first_error}"
             )
         if self._types.is_text:
-            found.append("values have no type in common, and are JSON text: value->>'field'")
-        return found
+            notes.append("values have no type in common, and are JSON text: value->>'field'")
+        return notes
 
     def _add(self, decoded: list[DecodedValue | None]) -> None:
         """Count values, and those that are not decoded."""

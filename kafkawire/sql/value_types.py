@@ -74,7 +74,7 @@ class ValueTypes:
         fields: those of the object, or of the objects in a list, each with its own fields.
         """
         if isinstance(value, dict):
-            made = {}
+            typed = {}
             for name, inner in value.items():
                 below = fields.get(name)
                 if below is None:
@@ -82,8 +82,8 @@ class ValueTypes:
                     if self._count > MAX_FIELDS:
                         return None
                     below = fields[name] = {}
-                made[name] = self._plain(inner, below)
-            return made or None
+                typed[name] = self._plain(inner, below)
+            return typed or None
         if isinstance(value, list):
             return [self._plain(inner, fields) for inner in value]
         return str(value) if isinstance(value, UUID) else value

@@ -121,12 +121,12 @@ def configuration(options: ClusterOptions, keys: Mapping[str, Key], **more: Any)
     `--option KEY=VALUE`, the bootstrap servers.
     """
     options = options.with_environment(os.environ)
-    given = {name.replace("_", "."): value for name, value in more.items() if value is not None}
+    settings = {name.replace("_", "."): value for name, value in more.items() if value is not None}
     layers: list[tuple[str, dict[str, Any]]] = [
         (PROFILE, _profile(options.profile, keys)),
         (CONFIG, _file(options.config, keys)),
         ("", of_environment(os.environ, keys)),
-        (OPTION, given | pairs(options.setting, OPTION)),
+        (OPTION, settings | pairs(options.setting, OPTION)),
         (CLUSTER, {} if options.bootstrap is None else {SERVERS: options.bootstrap}),
     ]
     values: dict[str, Any] = {key: value for key, value in TIMEOUTS.items() if key in keys}
@@ -245,8 +245,8 @@ def is_live(
 
 def _first(cluster: ClusterOptions) -> str:
     """Return the first option that names the cluster."""
-    given = zip((CLUSTER, CONFIG, PROFILE), cluster, strict=False)
-    return next(option for option, value in given if value is not None)
+    options = zip((CLUSTER, CONFIG, PROFILE), cluster, strict=False)
+    return next(option for option, value in options if value is not None)
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) -> None:

@@ -102,9 +102,9 @@ async def read_cluster(admin: Admin) -> ClusterState:
 
     Brokers respond in parallel.
     """
-    known = await admin.describe_cluster()
+    description = await admin.describe_cluster()
     topics = await admin.describe_topics(None)
-    brokers = await asyncio.gather(*(_read_broker(admin, each) for each in known.brokers))
+    brokers = await asyncio.gather(*(_read_broker(admin, each) for each in description.brokers))
     with_fenced = await attempt(admin.describe_cluster(include_fenced=True))
     quorum = await attempt(admin.describe_quorum())
     fenced = with_fenced if isinstance(with_fenced, Unavailable) else None
@@ -114,7 +114,13 @@ async def read_cluster(admin: Admin) -> ClusterState:
     described = tuple(each for each in topics.values() if each.name not in configs.deleted)
     min_isr = configs.min_isr
     return ClusterState(
-        known, fenced, quorum, tuple(brokers), described, min_isr, _problems(described, min_isr)
+        description,
+        fenced,
+        quorum,
+        tuple(brokers),
+        described,
+        min_isr,
+        _problems(described, min_isr),
     )
 
 
@@ -143,34 +149,34 @@ def _with_fenced(
     brokers: Sequence[BrokerState], registered: Sequence[BrokerInfo]
 ) -> list[BrokerState]:
     """Add the brokers that are registered but not in Metadata, and who of them is fenced."""
-    found = {each.info.broker_id: each for each in brokers}
+    by_id = {each.info.broker_id: each for each in brokers}
     for info in registered:
         fenced = Unavailable("fenced")
-        before = found.get(info.broker_id, BrokerState(info, fenced, fenced))
-        found[info.broker_id] = before._replace(info=info)
-    return [found[number] for number in sorted(found)]
+        before = by_id.get(info.broker_id, BrokerState(info, fenced, fenced))
+        by_id[info.broker_id] = before._replace(info=info)
+    return [by_id[number] for number in sorted(by_id)]
 
 
 async def _configs(admin: Admin, topics: Iterable[TopicInfo]) -> TopicConfigs:
     """Read min.insync.replicas of the topics with under-replicated partitions."""
     names = [each.name for each in topics if any(map(is_under_replicated, each.partitions))]
-    found = await attempt(if_exists(admin.describe_topic_configs(names, [MIN_ISR])))
-    if found is None:  # of a topic that was deleted meanwhile
-        found = await attempt(_configs_one_by_one(admin, names))
-    if isinstance(found, Unavailable):
-        return TopicConfigs(found)
-    values = {name: entries.get(MIN_ISR) for name, entries in found.items()}
+    configs = await attempt(if_exists(admin.describe_topic_configs(names, [MIN_ISR])))
+    if configs is None:  # of a topic that was deleted meanwhile
+        configs = await attempt(_configs_one_by_one(admin, names))
+    if isinstance(configs, Unavailable):
+        return TopicConfigs(configs)
+    values = {name: entries.get(MIN_ISR) for name, entries in configs.items()}
     texts = {name: entry.value or "" for name, entry in values.items() if entry is not None}
     numbers = {name: int(text) for name, text in texts.items() if NUMBER.fullmatch(text)}
-    return TopicConfigs(numbers, frozenset(names) - found.keys())
+    return TopicConfigs(numbers, frozenset(names) - configs.keys())
 
 
 async def _configs_one_by_one(admin: Admin, names: list[str]) -> dict[str, dict[str, ConfigEntry]]:
     """Read min.insync.replicas of the topics that exist."""
-    found: dict[str, dict[str, ConfigEntry]] = {}
+    configs: dict[str, dict[str, ConfigEntry]] = {}
     for name in names:
-        found |= await if_exists(admin.describe_topic_configs([name], [MIN_ISR])) or {}
-    return found
+        configs |= await if_exists(admin.describe_topic_configs([name], [MIN_ISR])) or {}
+    return configs
 
 
 def is_under_replicated(partition: PartitionInfo) -> bool:
@@ -182,17 +188,17 @@ def _problems(
     topics: tuple[TopicInfo, ...], min_isr: dict[str, int] | Unavailable
 ) -> tuple[Problem, ...]:
     """List the partitions with problems, those that are offline first."""
-    found: list[Problem] = []
-    known = {} if isinstance(min_isr, Unavailable) else min_isr
+    problems: list[Problem] = []
+    minima = {} if isinstance(min_isr, Unavailable) else min_isr
     for topic in topics:
-        least = known.get(topic.name)
+        least = minima.get(topic.name)
         for each in topic.partitions:
             behind = is_under_replicated(each)
             below = len(each.isr) < min(least, len(each.replicas)) if least is not None else None
             problem = Problem(topic.name, each, each.leader < 0, below if behind else False, behind)
             if problem.offline or behind:
-                found.append(problem)
-    return tuple(sorted(found, key=_severity))
+                problems.append(problem)
+    return tuple(sorted(problems, key=_severity))
 
 
 def _severity(problem: Problem) -> tuple[bool, bool, str, int]:

@@ -30,10 +30,10 @@ def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Pa
         if path.is_dir():
             yield from _in_directory(path, ignored)
         elif is_pattern(path):
-            found = matching(path)
-            if not found:
+            paths_of_pattern = matching(path)
+            if not paths_of_pattern:
                 raise InputError(f"{path}: no file matches{cluster_hint(path)}")
-            for each in found:
+            for each in paths_of_pattern:
                 yield from _in_directory(each, ignored) if each.is_dir() else [each]
         else:
             yield path
@@ -43,11 +43,11 @@ def _in_directory(path: Path, ignored: Ignored | None) -> list[Path]:
     from kafkawire.capture.files.listing import directory_of
 
     try:
-        found = directory_of(path)
+        directory = directory_of(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    if not found.captures:
+    if not directory.captures:
         raise InputError(f"{path}: no capture files in this directory, by name or content")
-    if found.ignored and ignored is not None:
-        ignored(path, found.ignored)
-    return found.captures
+    if directory.ignored and ignored is not None:
+        ignored(path, directory.ignored)
+    return directory.captures

@@ -49,7 +49,7 @@ async def existing_offsets(
 ) -> dict[Partition, Offset]:
     """Look up offsets as `Admin.list_offsets`, of the partitions that exist."""
     each = [if_exists(admin.list_offsets({where: at})) for where, at in partitions.items()]
-    found: dict[Partition, Offset] = {}
+    result: dict[Partition, Offset] = {}
     for offsets in await asyncio.gather(*each):
-        found |= offsets or {}
-    return found
+        result |= offsets or {}
+    return result

@@ -44,13 +44,13 @@ def complete_filter(incomplete: str) -> list[str]:
     """
     from kafkawire.capture.filters import FIELDS
 
-    found = _LAST.search(incomplete)
-    if found is None:
+    match = _LAST.search(incomplete)
+    if match is None:
         return []
-    name, word = found["field"], found["word"]
-    known = FIELDS[name].names() if name in FIELDS else [] if name else FIELDS
-    before = incomplete[: found.start("word")]
-    return sorted(before + each for each in known if each.lower().startswith(word.lower()))
+    name, word = match["field"], match["word"]
+    candidates = FIELDS[name].names() if name in FIELDS else [] if name else FIELDS
+    before = incomplete[: match.start("word")]
+    return sorted(before + each for each in candidates if each.lower().startswith(word.lower()))
 
 
 FilterOption = Annotated[
@@ -86,9 +86,9 @@ def parse_filter(given: list[str] | None, package: str | None = None) -> Filter 
 
     name = package or OURS
     with usage_errors():
-        found = [parse(text, name) for text in given]
+        filters = [parse(text, name) for text in given]
     whole = " and ".join(f"({text})" for text in given)
-    return found[0] if len(found) == 1 else parse(whole, name)
+    return filters[0] if len(filters) == 1 else parse(whole, name)
 
 
 @contextmanager

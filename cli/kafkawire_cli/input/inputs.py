@@ -175,10 +175,13 @@ def hex_bytes(text: str) -> bytes:
 
     Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored.
     """
-    at = _bad_digit(text)
-    if at is not None:
-        around = f"{text[max(0, at - 8) : at]}>{text[at]}<{text[at + 1 : at + 9]}"
-        raise InputError(f"invalid hex digit {text[at]!r} at character {at + 1}: {around}")
+    position = _bad_digit(text)
+    if position is not None:
+        before, after = text[max(0, position - 8) : position], text[position + 1 : position + 9]
+        around = f"{before}>{text[position]}<{after}"
+        raise InputError(
+            f"invalid hex digit {text[position]!r} at character {position + 1}: {around}"
+        )
     plain = _SEPARATOR.sub("", text)
     if len(plain) % 2:
         raise InputError(f"odd number of hex digits ({len(plain)}): the last byte is incomplete")

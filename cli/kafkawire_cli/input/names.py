@@ -54,21 +54,21 @@ def _messages(registry: Messages | None) -> Messages:
 def api_key(text: str, option: str = "--api", registry: Messages | None = None) -> int:
     """Find the API key by name or number; a usage error suggests a similar name."""
     plain = text.replace("_", "").replace("-", "").lower()
-    known = {
+    keys = {
         info.name.removesuffix("Request").lower(): info.api_key
         for info in _messages(registry)
         if info.type == "request" and info.api_key is not None
     }
     if plain.isdigit():
-        if int(plain) in known.values():
+        if int(plain) in keys.values():
             return int(plain)
         raise typer.BadParameter(f"unknown API key {text}", param_hint=option)
     short = plain.removesuffix("request").removesuffix("response")
-    found = known.get(short)
-    if found is None:
+    found_key = keys.get(short)
+    if found_key is None:
         hint = suggestion(short, api_names(registry))
         raise typer.BadParameter(f"unknown API {text!r}{hint}", param_hint=option)
-    return found
+    return found_key
 
 
 def check_tables(names: Iterable[str], package: str | None) -> None:
@@ -97,8 +97,8 @@ def unknown_table(name: str) -> typer.BadParameter:
 
 def message_name(text: str, direction: str, registry: Messages | None = None) -> str:
     """Find a message by its name, or by its API and direction."""
-    known = _messages(registry)
-    if text in known:
+    messages = _messages(registry)
+    if text in messages:
         return text
     return message_of(text, direction, registry).name
 
@@ -114,12 +114,12 @@ def message_of(text: str, direction: str, registry: Messages | None = None) -> M
 
 def captured_message(text: str, option: str = "--bodies") -> str:
     """Find a request or response by its name; a usage error names those that are similar."""
-    known = {name.lower(): name for name in captured_messages()}
+    names = {name.lower(): name for name in captured_messages()}
     plain = text.replace("_", "").replace("-", "").lower()
-    if plain in known:
-        return known[plain]
-    both = [known[f"{plain}{end}"] for end in ("request", "response") if f"{plain}{end}" in known]
-    hint = f"; expected {' or '.join(both)}" if both else suggestion(plain, known.values())
+    if plain in names:
+        return names[plain]
+    both = [names[f"{plain}{end}"] for end in ("request", "response") if f"{plain}{end}" in names]
+    hint = f"; expected {' or '.join(both)}" if both else suggestion(plain, names.values())
     raise typer.BadParameter(f"unknown message {text!r}{hint}", param_hint=option)
 
 
@@ -143,10 +143,10 @@ def checked_version(info: MessageInfo, version: int | None) -> int:
 def direction_of(text: str) -> str:
     """Check that a direction is `request` or `response`."""
     if text not in ("request", "response"):
-        known = ("request", "response")
+        directions = ("request", "response")
         raise typer.BadParameter(
             f"{text!r} is not a valid direction: expected request or response"
-            f"{suggestion(text, known)}",
+            f"{suggestion(text, directions)}",
             param_hint="--direction",
         )
     return text

@@ -74,8 +74,8 @@ class NodeChoice(NamedTuple):
 def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
     """Return the options of a node; it has a directory. config: the other options of the verb."""
     if not choice.data_dir:
-        given = zip((ID, CONTROLLERS, CLUSTER), choice[1:], strict=True)
-        name = next(name for name, value in given if value is not None)
+        options = zip((ID, CONTROLLERS, CLUSTER), choice[1:], strict=True)
+        name = next(name for name, value in options if value is not None)
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.nodes.start import NodeOptions
 
@@ -93,7 +93,7 @@ def _controllers(text: str) -> tuple[Controller, ...]:
     from kafkawire.client.config import address
     from kafkawire.net.nodes.start import Controller
 
-    found: dict[int, Controller] = {}
+    controllers: dict[int, Controller] = {}
     with_ids = "@" in text
     for position, part in enumerate(text.split(","), 1):
         number, _, rest = part.strip().rpartition("@")
@@ -107,7 +107,7 @@ def _controllers(text: str) -> tuple[Controller, ...]:
             host, port = address(rest)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint=CONTROLLERS) from None
-        if int(number) in found:
+        if int(number) in controllers:
             raise typer.BadParameter(f"node {number} twice", param_hint=CONTROLLERS)
-        found[int(number)] = Controller(int(number), host, port)
-    return tuple(found[number] for number in sorted(found))
+        controllers[int(number)] = Controller(int(number), host, port)
+    return tuple(controllers[number] for number in sorted(controllers))

@@ -150,10 +150,10 @@ DEFAULTS: Final = ReportOptions()
 def pairs(arguments: list[str] | None, option: str, expected: str = "KEY=VALUE") -> dict[str, str]:
     """Parse the arguments of an option that takes pairs. expected: their form."""
     separator = ":" if ":" in expected else "="
-    found: dict[str, str] = {}
+    parsed: dict[str, str] = {}
     for text in arguments or []:
         key, separated, value = text.partition(separator)
         if not separated or not key.strip():
             raise typer.BadParameter(f"{text!r}: expected {expected}", param_hint=option)
-        found[key.strip()] = value
-    return found
+        parsed[key.strip()] = value
+    return parsed

@@ -63,11 +63,11 @@ def load(sources: Sequence[Path]) -> list[MessageSchema]:
     """Load the schemas of sources; none is a usage error."""
     from kafkawire_codegen.schema import load_sources
 
-    found = load_sources(sources)
-    if not found:
+    schemas = load_sources(sources)
+    if not schemas:
         shown = ", ".join(map(str, sources))
         raise typer.BadParameter(printable(f"{shown}: no schemas (*.json) in this directory"))
-    return found
+    return schemas
 
 
 def releases_of(schemas: Schemas, releases: Path | None) -> Releases:
@@ -103,7 +103,7 @@ def _side(given: str, schemas: Schemas, releases: Path | None) -> list[MessageSc
         return load((Path(given),))
     table = releases_of(schemas, releases)
     if given not in table.ranges:
-        known = ", ".join(table.ranges)
-        reason = f"{given}: not a directory, an archive or a release (known: {known})"
+        names = ", ".join(table.ranges)
+        reason = f"{given}: not a directory, an archive or a release (known: {names})"
         raise typer.BadParameter(printable(reason))
     return table.at(given, load(existing(schemas)))

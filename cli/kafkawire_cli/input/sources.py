@@ -50,10 +50,10 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
 
         where = parse_filter(options.filters)
         endpoints = known(options.port, options.broker, options.keylog, tunnels=options.tunnel)
-        found = sources(verb, given)
-        with progress(found.captures) as watch, readable(given):
+        inputs_of_verb = sources(verb, given)
+        with progress(inputs_of_verb.captures) as watch, readable(given):
             traffic = Traffic(
-                found.captures,
+                inputs_of_verb.captures,
                 endpoints.ports,
                 brokers=endpoints.addresses,
                 watch=watch,
@@ -62,7 +62,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
             )
             with interrupts() as noted:
                 captures = Reading(
-                    InterruptibleTraffic.of(traffic, noted), watch, found.refused, where
+                    InterruptibleTraffic.of(traffic, noted), watch, inputs_of_verb.refused, where
                 )
                 yield captures
         captures.interrupted = noted.requested
@@ -172,7 +172,7 @@ def sources(verb: str, given: list[str]) -> Sources:
         if len(paths) > 1:
             raise typer.BadParameter(f"{streams[0]} is a stream: it must be the only input")
         return Sources([_stream(str(streams[0]))], 0)
-    found: list[Path | BinaryIO] = []
+    captures: list[Path | BinaryIO] = []
     for path in paths:
         try:
             with inputs.opened(path) as file:
@@ -182,10 +182,10 @@ def sources(verb: str, given: list[str]) -> Sources:
                 raise
             refuse(verb, error)
         else:
-            found.append(path)
-    if not found:
+            captures.append(path)
+    if not captures:
         raise InputError("no capture files among the inputs")
-    return Sources(found, len(paths) - len(found))
+    return Sources(captures, len(paths) - len(captures))
 
 
 def _stream(name: str) -> BinaryIO:
@@ -241,14 +241,14 @@ def known(
         return Known(ports or [], [], key_log, package, tunnels or (), keylog)
     from kafkawire.capture.tcp.connection import endpoint
 
-    found: list[str] = []
+    endpoints: list[str] = []
     for text in brokers:
         try:
             endpoint(text)
-            found.append(text)
+            endpoints.append(text)
         except ValueError:
-            found += _resolved(text)
-    return Known(ports or [], found, key_log, package, tunnels or (), keylog)
+            endpoints += _resolved(text)
+    return Known(ports or [], endpoints, key_log, package, tunnels or (), keylog)
 
 
 def _check_tunnels(tunnels: list[str]) -> None:

@@ -122,14 +122,14 @@ NO_TOPICS: Final = TopicOptions()
 
 def topic_decoder(options: TopicOptions) -> ValueDecoder | None:
     """Make the decoder that options describe; None without any. Usage errors."""
-    made = record_values(ValueOptions(options.values, None, options.schemas, options.url))
-    if made is None:
+    decoders = record_values(ValueOptions(options.values, None, options.schemas, options.url))
+    if decoders is None:
         if options.topics:
             raise MissingOption(f"required by {TOPIC}", param_hint=VALUES)
         return None
     if not options.topics:
         raise MissingOption(f"required by {VALUES}", param_hint=TOPIC)
-    return made.values
+    return decoders.values
 
 
 class RecordEncoders(NamedTuple):
@@ -155,14 +155,14 @@ def _encoded(encoder: ValueDecoder | None, subject: Subject, text: bytes | None)
 
 def record_encoders(options: EncodingOptions, topic: str) -> RecordEncoders | None:
     """Make the encoders that options describe; None without any. Usage errors."""
-    made = record_values(ValueOptions(*options))
-    if made is None:
+    encoders = record_values(ValueOptions(*options))
+    if encoders is None:
         return None
-    for option, encoder in ((VALUES, made.values), (KEYS, made.keys)):
+    for option, encoder in ((VALUES, encoders.values), (KEYS, encoders.keys)):
         if encoder is not None and not encoder.can_encode:
             reason = f"records are not encoded as {encoder.format}"
             raise typer.BadParameter(reason, param_hint=option)
-    return RecordEncoders(topic, made.values, made.keys)
+    return RecordEncoders(topic, encoders.values, encoders.keys)
 
 
 def record_values(options: ValueOptions) -> RecordValues | None:
@@ -174,9 +174,9 @@ def record_values(options: ValueOptions) -> RecordValues | None:
     from kafkawire.values import ValueDecoder
     from kafkawire.values.record_values import RecordValues
 
-    found = sources(options)
+    schema_sources = sources(options)
     decoders = [
-        None if text is None else ValueDecoder(format_of(text, option), found)
+        None if text is None else ValueDecoder(format_of(text, option), schema_sources)
         for text, option in ((options.values, VALUES), (options.keys, KEYS))
     ]
     return RecordValues(*decoders)
@@ -209,13 +209,13 @@ def format_of(text: str, option: str) -> ValueFormat:
 
 def sources(options: ValueOptions) -> list[SchemaSource]:
     """Open the directory and the registry that options name; usage errors."""
-    found: list[SchemaSource] = []
+    schema_sources: list[SchemaSource] = []
     if options.schemas is not None:
-        found.append(_directory(options.schemas))
+        schema_sources.append(_directory(options.schemas))
     url, user, token = (os.environ.get(variable(f"registry.{n}")) for n in ("url", "user", "token"))
     if options.url or url:
-        found.append(_registry(options.url or url or "", user, token))
-    return found
+        schema_sources.append(_registry(options.url or url or "", user, token))
+    return schema_sources
 
 
 def _directory(path: Path) -> SchemaSource:

@@ -25,24 +25,24 @@ def delete_groups(
     client: live.Configuration, names: list[str], options: ChangeOptions, form: Form
 ) -> None:
     """Delete groups, once that is confirmed, and report each."""
-    found: list[GroupListing] = []
+    existing: list[GroupListing] = []
     report = ChangeReport(form, dry_run=options.dry_run)
 
     async def find() -> None:
         async with live.admin(client.values) as admin:
-            found.extend(await listed_groups(admin, names))
-            for each in found:
+            existing.extend(await listed_groups(admin, names))
+            for each in existing:
                 await check_inactive(admin, each.group_id)
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            for each in found:
+            for each in existing:
                 if not options.dry_run:
                     await admin.delete_group(each.group_id)
                 report.add(Change("delete", "group", each.group_id))
 
     live.run(find, client)
-    options.confirm([f"group {each.group_id} and its committed offsets" for each in found])
+    options.confirm([f"group {each.group_id} and its committed offsets" for each in existing])
     with report.printed():
         live.run(work, client)
 
@@ -55,24 +55,24 @@ def delete_offsets(
     form: Form,
 ) -> None:
     """Delete committed offsets of a group, once that is confirmed, and report each."""
-    found: list[Partition] = []
+    existing: list[Partition] = []
     report = ChangeReport(form, dry_run=options.dry_run)
 
     async def find() -> None:
         async with live.admin(client.values) as admin:
             await listed_groups(admin, [group_id])
             committed = await admin.group_offsets(group_id)
-            found.extend(await partitions_to_change(admin, wanted, committed))
+            existing.extend(await partitions_to_change(admin, wanted, committed))
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
             if not options.dry_run:
-                await admin.delete_group_offsets(group_id, found)
-            for partition in found:
+                await admin.delete_group_offsets(group_id, existing)
+            for partition in existing:
                 report.add(Change("delete", "group", group_id, offset_of=partition))
 
     live.run(find, client)
-    if found:
-        options.confirm([f"{plural(len(found), 'committed offset')} of group {group_id}"])
+    if existing:
+        options.confirm([f"{plural(len(existing), 'committed offset')} of group {group_id}"])
     with report.printed():
         live.run(work, client)

@@ -237,8 +237,8 @@ async def partitions_to_change(
 ) -> list[Partition]:
     """List the partitions to change."""
     if options.all_topics:
-        known = set(await admin.list_topics())
-        return sorted(each for each in committed if each[0] in known)
+        topics = set(await admin.list_topics())
+        return sorted(each for each in committed if each[0] in topics)
     wanted: list[Partition] = []
     for text in options.topic or []:
         name, separator, numbers = text.partition(":")
@@ -254,8 +254,8 @@ async def partitions_to_change(
         elif options.delete_offsets:
             wanted += [each for each in sorted(committed) if each[0] == name]
         else:
-            found = (await described_topics(admin, [name]))[name]
-            wanted += [(name, each.partition) for each in found.partitions]
+            description = (await described_topics(admin, [name]))[name]
+            wanted += [(name, each.partition) for each in description.partitions]
     return list(dict.fromkeys(wanted))
 
 
@@ -283,10 +283,10 @@ async def _find(
 
     firsts, ends = await read(EARLIEST), await read(LATEST)
     if target.timestamp is not None:
-        found = await read(target.timestamp)
+        at_time = await read(target.timestamp)
         offsets = {  # -1: no record from then on
             each: ends[each].offset if at.offset < 0 else at.offset
-            for each, at in found.items()
+            for each, at in at_time.items()
             if each in ends
         }
     elif target.offset is not None:

@@ -140,12 +140,12 @@ def _sized(text: str, option: str) -> tuple[str, int]:
 
 def change(client: live.Configuration, wanted: Wanted, options: ChangeOptions, form: Form) -> None:
     """Make the changes, or validate them, and report each."""
-    found: dict[str, TopicInfo] = {}
+    topics: dict[str, TopicInfo] = {}
     report = ChangeReport(form, dry_run=options.dry_run)
 
     async def find() -> None:
         async with live.admin(client.values) as admin:
-            found.update(await described_topics(admin, [*wanted.altered, *wanted.deleted]))
+            topics.update(await described_topics(admin, [*wanted.altered, *wanted.deleted]))
             reset = [key for key, value in wanted.configs.items() if value is None]
             await check_configs(admin, list(wanted.altered), reset)
 
@@ -157,14 +157,14 @@ def change(client: live.Configuration, wanted: Wanted, options: ChangeOptions, f
             for name in wanted.deleted:
                 if not options.dry_run:
                     await admin.delete_topic(name)
-                report.add(Change("delete", "topic", name, len(found[name].partitions)))
+                report.add(Change("delete", "topic", name, len(topics[name].partitions)))
 
     if wanted.altered or wanted.deleted:
         live.run(find, client)
     if wanted.deleted:
         options.confirm(
             [
-                f"topic {name} and its records: {plural(len(found[name].partitions), 'partition')}"
+                f"topic {name} and its records: {plural(len(topics[name].partitions), 'partition')}"
                 for name in wanted.deleted
             ]
         )

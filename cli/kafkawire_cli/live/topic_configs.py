@@ -60,12 +60,12 @@ async def read_configs(admin: Admin, names: list[str], *, every: bool) -> dict[s
     from kafkawire.client.failures import BrokerError
 
     try:
-        found = await admin.describe_topic_configs(names)
+        configs = await admin.describe_topic_configs(names)
     except BrokerError as error:
         return dict.fromkeys(names, TopicConfigs([], str(error)))
     return {
         name: TopicConfigs(
-            [entry for _, entry in sorted(found[name].items()) if every or not entry.is_default]
+            [entry for _, entry in sorted(configs[name].items()) if every or not entry.is_default]
         )
         for name in names
     }

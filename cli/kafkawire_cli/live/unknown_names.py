@@ -47,13 +47,13 @@ async def with_similar_topic(admin: Admin, error: BrokerError, names: list[str])
     if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return error
     try:
-        known = await admin.list_topics()
+        topics = await admin.list_topics()
     except KafkaWireError:
         return error
-    unknown = next((name for name in names if name not in known), None)
+    unknown = next((name for name in names if name not in topics), None)
     if unknown is None:
         return error
-    return BrokerError(error.code, f"topic {unknown}{suggestion(unknown, known)}")
+    return BrokerError(error.code, f"topic {unknown}{suggestion(unknown, topics)}")
 
 
 @contextmanager

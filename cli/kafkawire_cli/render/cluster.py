@@ -213,13 +213,13 @@ def _apis(brokers: tuple[BrokerState, ...]) -> list[tuple[str, ...]]:
 
 def _by_brokers(rows: dict[int, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
     """Merge equal rows of brokers, with the brokers that have them as last column."""
-    found: dict[tuple[Any, ...], list[int]] = {}
+    brokers_of: dict[tuple[Any, ...], list[int]] = {}
     for number, each in rows.items():
         for row in each:
-            found.setdefault(row, []).append(number)
+            brokers_of.setdefault(row, []).append(number)
     return [
         (*row, "all" if len(have) == len(rows) else ", ".join(map(str, have)))
-        for row, have in sorted(found.items())
+        for row, have in sorted(brokers_of.items())
     ]
 
 

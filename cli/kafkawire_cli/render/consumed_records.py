@@ -88,9 +88,9 @@ def _template(text: str, values: RecordValues | None) -> list[Write]:
             pieces.append(fields[letter])
             continue
         if letter is not None or (escape is not None and escape[:1] not in (*ESCAPES, "x")):
-            known = ", ".join(f"%{each}" for each in fields)
+            letters = ", ".join(f"%{each}" for each in fields)
             raise typer.BadParameter(
-                f"{match[0]!r} at {match.start()}: expected one of {known}, or \\n, \\r, \\t, "
+                f"{match[0]!r} at {match.start()}: expected one of {letters}, or \\n, \\r, \\t, "
                 "\\0, \\xHH, \\\\",
                 param_hint="--format",
             )
@@ -110,8 +110,8 @@ def _decoded_value(record: Record, values: RecordValues) -> bytes:
 def _decoded_text(decoded: DecodedValue | None) -> str:
     if decoded is None:
         return "null"
-    made = decoded.to_json()
-    shown = {"error": decoded.error} if decoded.error is not None else made["value"]
+    obj = decoded.to_json()
+    shown = {"error": decoded.error} if decoded.error is not None else obj["value"]
     return json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
 
 

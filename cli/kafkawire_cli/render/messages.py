@@ -72,10 +72,10 @@ def body(entry: Entry, view: View) -> Any:
     row = entry.row
     if row.message is None or row.body_version is None:
         return raw_text(row, secrets=view.secrets, redact=view.redact)
-    found = records_fields(row.message, row.body_version)
+    places = records_fields(row.message, row.body_version)
     doubtful = row.status is not Status.OK
     fields = shown_json(row.message, row.body_version, view.secrets, doubtful)
-    return replace_records(fields, type(row.message), row.body_version, summaries(found))
+    return replace_records(fields, type(row.message), row.body_version, summaries(places))
 
 
 def records(entry: Entry, view: View) -> list[dict[str, Any]]:
@@ -86,9 +86,9 @@ def records(entry: Entry, view: View) -> list[dict[str, Any]]:
     row = entry.row
     if row.message is None or row.body_version is None:
         return []
-    found = records_fields(row.message, row.body_version)
+    places = records_fields(row.message, row.body_version)
     return [
-        json.loads(records_json(place, view.redact, view.secrets, view.decoded)) for place in found
+        json.loads(records_json(place, view.redact, view.secrets, view.decoded)) for place in places
     ]
 
 
@@ -99,8 +99,8 @@ def embedded(entry: Entry, view: View) -> dict[str, Any]:
     row = entry.row
     if row.message is None or row.body_version is None:
         return {}
-    found = embedded_payloads(row.message, row.body_version)
-    return {payload.path: payload.to_json(secrets=view.secrets) for payload in found}
+    payloads = embedded_payloads(row.message, row.body_version)
+    return {payload.path: payload.to_json(secrets=view.secrets) for payload in payloads}
 
 
 def jsonl(view: View) -> Callable[[Entry], str]:

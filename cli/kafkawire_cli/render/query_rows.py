@@ -87,19 +87,19 @@ def _jsonl(reader: pa.RecordBatchReader, out: IO[str]) -> None:
     names = _unique(reader.schema.names)
     for batch in reader:
         for row in _rows(batch):
-            made = dict(zip(names, map(value_json, row), strict=True))
-            out.write(json.dumps(made, separators=(",", ":"), allow_nan=False) + "\n")
+            obj = dict(zip(names, map(value_json, row), strict=True))
+            out.write(json.dumps(obj, separators=(",", ":"), allow_nan=False) + "\n")
         out.flush()
 
 
 def _unique(names: list[str]) -> list[str]:
     """Number the names that were there before: an object has each name once."""
     seen: dict[str, int] = {}
-    made = []
+    unique = []
     for name in names:
         count = seen[name] = seen.get(name, 0) + 1
-        made.append(name if count == 1 else f"{name}_{count}")
-    return made
+        unique.append(name if count == 1 else f"{name}_{count}")
+    return unique
 
 
 def _csv(reader: pa.RecordBatchReader, out: IO[str]) -> None:
@@ -190,10 +190,10 @@ def value_json(value: Any) -> Any:
         return [value_json(one) for one in value]
     if isinstance(value, float | Decimal):
         return _number(value)
-    made = plain(value)
-    if made is None or isinstance(made, bool | int | str):
-        return made
-    return _text(made)
+    plain_value = plain(value)
+    if plain_value is None or isinstance(plain_value, bool | int | str):
+        return plain_value
+    return _text(plain_value)
 
 
 def _number(value: float | Decimal) -> int | float | str:
@@ -224,7 +224,7 @@ def value_text(value: Any) -> str:
         return value.isoformat(sep=" ", timespec="microseconds").removesuffix("+00:00")
     if isinstance(value, float):
         return f"{value:.15g}"
-    made = value_json(value)
-    if isinstance(made, str):
-        return made
-    return json.dumps(made, separators=(",", ":"), ensure_ascii=False)
+    json_value = value_json(value)
+    if isinstance(json_value, str):
+        return json_value
+    return json.dumps(json_value, separators=(",", ":"), ensure_ascii=False)

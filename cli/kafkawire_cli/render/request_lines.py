@@ -23,8 +23,8 @@ def print_report(report: Report) -> None:
     if response is None:
         response_text = "no response"
     else:
-        found = facts(response, request.version, request.api_key, "response")
-        response_text = str(found) or "ok"
+        response_facts = facts(response, request.version, request.api_key, "response")
+        response_text = str(response_facts) or "ok"
     name = type(request.body).__name__.removesuffix("Request")
     print_line(
         f"{request.node_id:>3} {request.connection:>4} {name:24} v{request.version:<3} "

@@ -212,17 +212,17 @@ def format_of(output: Path | None, compression: Compression | None = None) -> Ta
     compression: of a Parquet file; a usage error for other formats.
     """
     suffix = ".jsonl" if output is None else output.suffix
-    found = FORMATS.get(suffix)
-    if found is None:
+    table_format = FORMATS.get(suffix)
+    if table_format is None:
         raise typer.BadParameter(
             f"unknown format {str(output)!r}: expected one of {', '.join(FORMATS)}",
             param_hint="--output",
         )
     if compression is None:
-        return found
+        return table_format
     if suffix != ".parquet":
         raise typer.BadParameter("only allowed with .parquet files", param_hint="--compression")
-    return found._replace(opened=partial(parquet_writer, compression=compression))
+    return table_format._replace(opened=partial(parquet_writer, compression=compression))
 
 
 @contextmanager
@@ -251,7 +251,7 @@ def cell(value: Any) -> Any:
     """Convert a value for CSV: null is empty, booleans and nested values are JSON."""
     if isinstance(value, str):
         return csv_text(value)
-    made = plain(value)
-    if isinstance(made, bool | dict | list):
-        return json.dumps(made, separators=(",", ":"))
-    return made
+    plain_value = plain(value)
+    if isinstance(plain_value, bool | dict | list):
+        return json.dumps(plain_value, separators=(",", ":"))
+    return plain_value

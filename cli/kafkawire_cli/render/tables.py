@@ -93,9 +93,9 @@ class Rendering(NamedTuple):
             from kafkawire.capture.tables.redaction import redacted
 
             batch = redacted(name, batch, self.package)
-        made = self.columns.of(name, batch)
+        column_values = self.columns.of(name, batch)
         text = self.forms[name].text
-        return list(made) if text is None else [text(each) for each in made]
+        return list(column_values) if text is None else [text(each) for each in column_values]
 
 
 class Reading(NamedTuple):

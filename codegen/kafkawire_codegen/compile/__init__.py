@@ -214,7 +214,7 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
     except ImportError as error:
         raise NotCompiled(f"mypyc cannot be imported: {error}") from error
     try:
-        made = mypycify(
+        extensions = mypycify(
             [*_MYPY_OPTIONS, *modules, *context],
             only_compile_paths=modules,
             opt_level=os.environ.get("KAFKAWIRE_COMPILE_OPTIMISATION", "2"),
@@ -225,14 +225,14 @@ def _translate(modules: list[str], context: list[str], library: str, work: str) 
         )
     except SystemExit as error:  # mypyc reports type errors this way
         raise NotCompiled(f"mypyc: {error}") from None
-    for extension in made:
+    for extension in extensions:
         # a new list each: mypyc shares one among all extensions
         is_shim = extension.name != f"{library}__mypyc"
         more = (*_C_FLAGS, *_SHIM_C_FLAGS) if is_shim else _C_FLAGS
         extension.extra_compile_args = [*extension.extra_compile_args, *more]
         more = (*_LINK_FLAGS, *_SHIM_FLAGS) if is_shim else _LINK_FLAGS
         extension.extra_link_args = [*extension.extra_link_args, *more]
-    return made
+    return extensions
 
 
 def _extension(source: str) -> Any:
@@ -265,8 +265,8 @@ def _build(extensions: list[Any], work: Path, out: Path, small: set[str]) -> lis
 
             def compile_each(sources: list[str], **options: Any) -> list[str]:
                 with ThreadPoolExecutor(jobs) as pool:
-                    made = pool.map(lambda source: compile_one(source, options), sources)
-                    return [file for files in made for file in files]
+                    objects = pool.map(lambda source: compile_one(source, options), sources)
+                    return [file for files in objects for file in files]
 
             self.compiler.compile = compile_each
             super().build_extensions()

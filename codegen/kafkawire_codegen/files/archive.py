@@ -145,10 +145,10 @@ def _chosen(path: Path, archive: zipfile.ZipFile, only_kafkas: bool) -> list[zip
     texts = [each for each in entries if each.filename.endswith(".json")]
     kafkas = [each for each in texts if PurePosixPath(each.filename).parent.name in FOLDERS]
     others = [each for each in texts if not each.filename.startswith("META-INF/")]
-    found = kafkas if kafkas or only_kafkas else others
-    if len(found) > MOST_SCHEMAS:
-        raise UnreadableArchive(path, f"{len(found)} schemas: {MOST_SCHEMAS} at most are read")
-    return found
+    schemas = kafkas if kafkas or only_kafkas else others
+    if len(schemas) > MOST_SCHEMAS:
+        raise UnreadableArchive(path, f"{len(schemas)} schemas: {MOST_SCHEMAS} at most are read")
+    return schemas
 
 
 def _contents(

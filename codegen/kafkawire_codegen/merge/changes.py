@@ -118,9 +118,9 @@ def _layout(side: list[Spot], version: int) -> list[LayoutField]:
         place = (*around[spot.depth], (tag is not None, number if tag is None else tag))
         around[spot.depth + 1 :] = [place]
         path = spot.path.replace("[]", "")
-        found = LayoutField(path, _type(spot), version in spot.nullable, tag)
-        placed.append((place, found))
-    return [found for _, found in sorted(placed, key=lambda pair: pair[0])]
+        layout_field = LayoutField(path, _type(spot), version in spot.nullable, tag)
+        placed.append((place, layout_field))
+    return [layout_field for _, layout_field in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _type(spot: Spot) -> str:

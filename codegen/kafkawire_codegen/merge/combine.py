@@ -74,26 +74,26 @@ class _Fields:
         self.names = names
 
     def with_all(self, added: list[FieldSchema]) -> Fields:
-        places = {name: at for at, name in enumerate(self.fields)}
+        places = {name: position for position, name in enumerate(self.fields)}
         behind: list[list[str]] = [[] for _ in range(len(places) + 1)]
         last = before = -1
         for field in added:
             name = self.key(field)
-            at = places.get(name)
-            if at is None:
+            position = places.get(name)
+            if position is None:
                 self.fields[name] = self.with_newer_type(field)
                 behind[before].append(name)
                 continue
             self.fields[name] = self.joined(self.fields[name], field)
             if field.tagged_versions:  # its place among the others is not on the wire
-                before += at == before + 1
+                before += position == before + 1
                 continue
-            if at < last:
+            if position < last:
                 raise Unmergeable(f"{self.struct}.{field.name} is at another place in its struct")
-            last = before = at
+            last = before = position
         order = [
             *behind[-1],
-            *(each for name, at in places.items() for each in (name, *behind[at])),
+            *(each for name, position in places.items() for each in (name, *behind[position])),
         ]
         return tuple(self.fields[name] for name in order)
 

@@ -51,9 +51,9 @@ def correspondence(newer: Normal, older: Normal) -> Correspondence:
 def _renamed(newer: Normal, older: Normal, ours: Fields, theirs: Fields) -> dict[str, str]:
     """Map old names to new ones, from the versions that both forms have."""
     both = newer.versions & older.versions
-    known = {field.name.lower() for field in ours}
+    our_names = {field.name.lower() for field in ours}
     kept = {field.name.lower() for field in theirs}
-    if known == kept:
+    if our_names == kept:
         return {}
     renamed: dict[str, str] = {}
     edges = {edge for field in (*ours, *theirs) for edge in field.versions.edges}
@@ -63,7 +63,7 @@ def _renamed(newer: Normal, older: Normal, ours: Fields, theirs: Fields) -> dict
             renamed |= {
                 old.name: new.name
                 for new, old in zip(*layouts, strict=True)
-                if old.name.lower() not in known and new.name.lower() not in kept
+                if old.name.lower() not in our_names and new.name.lower() not in kept
             }
     return renamed
 

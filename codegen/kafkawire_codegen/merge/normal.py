@@ -118,7 +118,7 @@ def _hull(message: Normal, struct: str) -> Versions:
 
 def _as_used(message: Normal, shared: set[str]) -> list[str]:
     """Order common structs as the schema has them, then as the fields first use them."""
-    found = {name: None for name in message.common if name in shared}
+    ordered = {name: None for name in message.common if name in shared}
     pending = list(reversed(message.structs[message.name]))
     entered: set[str] = set()
     while pending:
@@ -128,6 +128,6 @@ def _as_used(message: Normal, shared: set[str]) -> list[str]:
             continue
         entered.add(name)
         if name in shared:
-            found[name] = None
+            ordered[name] = None
         pending += reversed(message.structs[name])
-    return list(found)
+    return list(ordered)

@@ -37,9 +37,9 @@ class NamedSource(NamedTuple):
 
 def named_source(argument: str) -> NamedSource:
     """Read `NAME=SOURCE`, or a source that says its release; NamelessRelease if it does not."""
-    given = _GIVEN.fullmatch(argument)
-    if given is not None and not Path(argument).exists():
-        return NamedSource(given["name"], Path(given["source"]))
+    match = _GIVEN.fullmatch(argument)
+    if match is not None and not Path(argument).exists():
+        return NamedSource(match["name"], Path(match["source"]))
     path = Path(argument)
     if not path.exists():
         raise NamelessRelease(f"{argument}: no such file or directory")
@@ -63,8 +63,8 @@ def _release(archive: Path) -> str | None:
     """Return the release of an archive, `4.3` of kafka-clients-4.3.1.jar."""
     match = _JAR.fullmatch(archive.name)
     version = match[1] if match else files.kafka_version(archive)
-    found = _VERSION.fullmatch(version or "")
-    return found[1] if found else None
+    release = _VERSION.fullmatch(version or "")
+    return release[1] if release else None
 
 
 def read_releases(sources: Sequence[NamedSource]) -> list[Release]:
@@ -81,17 +81,17 @@ def read_releases(sources: Sequence[NamedSource]) -> list[Release]:
 
 
 def _read(name: str, paths: list[Path]) -> Release:
-    found = [message for path in paths for message in load_sources(path)]
-    errors = list(_duplicates(found))
+    messages = [message for path in paths for message in load_sources(path)]
+    errors = list(_duplicates(messages))
     if errors:
         raise SchemaErrors(tuple(errors))
     if name:
-        return Release(name, found)
+        return Release(name, messages)
     (path,) = paths
     read = files.read(path)
     assert read.releases is not None
     table = parse(read.releases.data, read.releases.file)
-    return Release(list(table.ranges or ["the first"])[-1], found, table, comments(path))
+    return Release(list(table.ranges or ["the first"])[-1], messages, table, comments(path))
 
 
 def _duplicates(messages: Sequence[MessageSchema]) -> Iterator[SchemaError]:
@@ -111,10 +111,12 @@ def _duplicates(messages: Sequence[MessageSchema]) -> Iterator[SchemaError]:
 
 def comments(path: Path) -> Mapping[str, Sequence[str]]:
     """Read the comments above the schemas of a directory, by the names of their files."""
-    found = {}
+    comments_of = {}
     for file in files.read(path).schemas:
         text = file.data.decode("utf-8-sig", "replace")
         lines = _COMMENTS.match(text)
         above = lines[0].splitlines() if lines else []
-        found[Path(file.file).stem] = [line.strip().removeprefix("//").strip() for line in above]
-    return found
+        comments_of[Path(file.file).stem] = [
+            line.strip().removeprefix("//").strip() for line in above
+        ]
+    return comments_of

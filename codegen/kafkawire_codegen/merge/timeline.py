@@ -190,11 +190,11 @@ def with_texts_of(merged: Timeline, words: Sequence[MessageSchema]) -> tuple[Tim
     """
     from .texts import reworded
 
-    known = {identity(message): message for message in words}
+    written = {identity(message): message for message in words}
     messages: list[MessageSchema] = []
     others: list[str] = []
     for message in merged.messages:
-        found, missing = reworded(message, known.get(identity(message)))
+        found, missing = reworded(message, written.get(identity(message)))
         messages.append(found)
         others += missing
     return replace(merged, messages=tuple(messages)), others

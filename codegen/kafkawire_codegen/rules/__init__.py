@@ -94,8 +94,8 @@ def _check_fields(
     for fields_rule in FIELDS_RULES:
         yield from fields_rule.errors(fields)
     for field in fields:
-        at = FieldAt(field, message, common, around, in_array)
+        field_at = FieldAt(field, message, common, around, in_array)
         for field_rule in EVERY_FIELD_RULE:
-            yield from field_rule.errors(at)
+            yield from field_rule.errors(field_at)
         inside = field.schema.versions & around
         yield from _check_fields(field.fields, message, common, inside, field.schema.is_array)

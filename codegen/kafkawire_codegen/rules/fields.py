@@ -128,8 +128,8 @@ def _unknown_entity_type(at: FieldAt) -> str | None:
         return None
     if not is_plain_name(entity):  # an error, not advice
         return None
-    known = ", ".join(ENTITY_TYPES)
-    return f"unknown entity type {entity!r} ({known}){did_you_mean(entity, ENTITY_TYPES)}"
+    names = ", ".join(ENTITY_TYPES)
+    return f"unknown entity type {entity!r} ({names}){did_you_mean(entity, ENTITY_TYPES)}"
 
 
 def _entity_type_mismatch(at: FieldAt) -> str | None:

@@ -30,8 +30,8 @@ def _type(message: WrittenMessage) -> str | None:
     type_ = message.schema.type
     if type_ in MESSAGE_TYPES:
         return None
-    known = ", ".join(MESSAGE_TYPES)
-    return f"unknown message type {type_!r} ({known}){did_you_mean(type_, MESSAGE_TYPES)}"
+    names = ", ".join(MESSAGE_TYPES)
+    return f"unknown message type {type_!r} ({names}){did_you_mean(type_, MESSAGE_TYPES)}"
 
 
 def _suffix(message: WrittenMessage) -> str | None:
@@ -73,8 +73,8 @@ def _unknown_listener(message: WrittenMessage) -> str | None:
     unknown = [name for name in message.schema.listeners if name not in LISTENERS]
     if not unknown:
         return None
-    known = ", ".join(LISTENERS)
-    return f"unknown listener {unknown[0]!r} ({known}){did_you_mean(unknown[0], LISTENERS)}"
+    names = ", ".join(LISTENERS)
+    return f"unknown listener {unknown[0]!r} ({names}){did_you_mean(unknown[0], LISTENERS)}"
 
 
 def _listeners_misplaced(message: WrittenMessage) -> str | None:

@@ -83,14 +83,14 @@ class Reading:
 
     def plain(self, s: Struct) -> list[Statement]:
         """Read the fields before the tagged ones."""
-        made: list[Statement] = [*self.spelling.declared_flexible(s)]
+        statements: list[Statement] = [*self.spelling.declared_flexible(s)]
         for f in s.plain_fields:
             present = s.when(f.plain)
             if present.always:
-                made += self.assignment(s, f, f.plain, declare=True)
+                statements += self.assignment(s, f, f.plain, declare=True)
             else:
-                made += [self.declaration(f), If(present, self.assignment(s, f, f.plain))]
-        return made
+                statements += [self.declaration(f), If(present, self.assignment(s, f, f.plain))]
+        return statements
 
     def declaration(self, f: Field) -> Statement:
         """Declare a field's variable, at its default."""
@@ -130,18 +130,18 @@ class Reading:
                 If(f"tag < {fields[half].tag}", self.branches(s, fields[:half])),
                 otherwise(self.branches(s, fields[half:])),
             ]
-        made: list[Statement] = []
+        statements: list[Statement] = []
         for f in fields:
             body = [
                 *self.assignment(s, f, f.tagged, tagged=True),
                 Line("r.end_tag(start, size)"),
                 self.note_default(f),
             ]
-            known = VersionCondition(f.tagged, s.flexible)
-            if not known.always:
-                body = [If(known, body), otherwise([_keep("misplaced_tag")])]
-            made.append(If(f"tag == {f.tag}", body, word="elif" if made else "if"))
-        return [*made, otherwise([_keep("tag")])]
+            is_tagged = VersionCondition(f.tagged, s.flexible)
+            if not is_tagged.always:
+                body = [If(is_tagged, body), otherwise([_keep("misplaced_tag")])]
+            statements.append(If(f"tag == {f.tag}", body, word="elif" if statements else "if"))
+        return [*statements, otherwise([_keep("tag")])]
 
     def note_default(self, f: Field) -> Statement:
         """Count a tagged field with its default value."""

@@ -127,37 +127,37 @@ class Writing:
 
     def plain(self, s: Struct) -> list[Statement]:
         """Write the fields before the tagged ones."""
-        made: list[Statement] = [*self.spelling.declared_flexible(s)]
+        statements: list[Statement] = [*self.spelling.declared_flexible(s)]
         for f in s.plain_fields:
             body = self.field(s, f, "w", f.plain, tagged=False)
             present = s.when(f.plain)
             if present.always:
-                made += body
+                statements += body
                 continue
-            made.append(If(present, body))
+            statements.append(If(present, body))
             if not f.ignorable and not f.tagged:
-                made.append(self.refuse_if_set(s, f, "elif"))
-        return made
+                statements.append(self.refuse_if_set(s, f, "elif"))
+        return statements
 
     def tagged(self, s: Struct) -> list[Statement]:
         """Write the tagged fields that are set, and the unknown ones."""
         if not s.has_tags:
             return []
-        made: list[Statement] = []
+        statements: list[Statement] = []
         late: list[Statement] = []
         if s.tagged_fields:
-            made.append(Assign(f"tags: {self.spelling.use('Tags')}", "None"))
+            statements.append(Assign(f"tags: {self.spelling.use('Tags')}", "None"))
         for f in s.tagged_fields:
-            made.append(self.tagged_field(s, f))
+            statements.append(self.tagged_field(s, f))
             if not f.ignorable and not f.plain:
                 absent = [s.when(run) for run in s.versions.without(f.versions)]
                 late += [If(when, [self.refuse_if_set(s, f)]) for when in absent]
-        made.append(
+        statements.append(
             Call("w.write_tags", f"{'tags' if s.tagged_fields else 'None'}, m.unknown_tags")
         )
         if s.when(s.flexible).always:
-            return late + made
-        return [*late, If(self.spelling.flexible(s), made)]
+            return late + statements
+        return [*late, If(self.spelling.flexible(s), statements)]
 
     def tagged_field(self, s: Struct, f: Field) -> Statement:
         """Write one tagged field if it is set; it is inside the test of flexible versions."""

@@ -17,9 +17,9 @@ _LICENCE: Final = re.compile("licen[cs]e", re.IGNORECASE)
 def comments(text: str) -> tuple[str, ...]:
     """Return the paragraphs of the comments in a schema's text."""
     lines = [line.strip() for line in text.splitlines()]
-    found: list[str] = []
+    paragraphs: list[str] = []
     for is_comment, block in groupby(lines, key=lambda line: line.startswith("//")):
         text = "\n".join(line.removeprefix("//").strip() for line in block)
         if is_comment and not _LICENCE.search(text):
-            found += [" ".join(paragraph.split()) for paragraph in _PARAGRAPHS.split(text)]
-    return tuple(paragraph for paragraph in found if paragraph)
+            paragraphs += [" ".join(paragraph.split()) for paragraph in _PARAGRAPHS.split(text)]
+    return tuple(paragraph for paragraph in paragraphs if paragraph)

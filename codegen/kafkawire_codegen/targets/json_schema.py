@@ -46,10 +46,10 @@ def files(source: Source) -> Iterator[File]:
 def schema(message: Message, version: int) -> Schema:
     """Make the schema of a message at a version."""
     structs = used_structs(message.root, Versions(version, version))
-    made: Schema = {"$schema": DIALECT, "title": f"{message.name}, version {version}"}
+    definition: Schema = {"$schema": DIALECT, "title": f"{message.name}, version {version}"}
     if version in message.deprecated:
-        made["deprecated"] = True
-    made |= _object(message.root, version)
+        definition["deprecated"] = True
+    definition |= _object(message.root, version)
     definitions = {
         struct.name: _object(struct, version)
         for struct in message.structs
@@ -57,7 +57,7 @@ def schema(message: Message, version: int) -> Schema:
     }
     if any(version in struct.flexible for struct in message.structs if struct.name in structs):
         definitions[UNKNOWN_TAGS] = _UNKNOWN_TAGS
-    return made | ({"$defs": definitions} if definitions else {})
+    return definition | ({"$defs": definitions} if definitions else {})
 
 
 def _object(struct: Struct, version: int) -> Schema:
@@ -76,10 +76,10 @@ def _object(struct: Struct, version: int) -> Schema:
 
 
 def _field(field: Field, version: int) -> Schema:
-    made = {**_about(field.about), **_nullable(_value(field), version in field.nullable)}
+    definition = {**_about(field.about), **_nullable(_value(field), version in field.nullable)}
     if version in field.tagged and field.default.__class__ in _DEFAULTS:
-        made["default"] = _default(field)
-    return made
+        definition["default"] = _default(field)
+    return definition
 
 
 def _value(field: Field) -> Schema:

@@ -36,10 +36,10 @@ def generate_templates(
     for the schemas, both before anything is written; OSError if a folder cannot be read or written,
     FileExistsError if `out` has a file of that name that was not generated.
     """
-    found = read(templates)
-    if not found.texts:
+    folder = read(templates)
+    if not folder.texts:
         raise ValueError(f"{templates}: no templates (*.j2) in this directory")
     source = source_of(schemas, name)
-    files = render(found, source)
+    files = render(folder, source)
     changed = write_listed(files, out, LISTED_AS, check=check)
     return GeneratedFiles(out, len(source.messages), len(files), changed)

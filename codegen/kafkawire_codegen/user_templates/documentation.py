@@ -83,8 +83,8 @@ def _type(cls: type, name: str) -> str:
         value = value.fget
     if inspect.isfunction(value):
         return f"`{inspect.signature(value).return_annotation}`"
-    found = next(c.__annotations__[name] for c in cls.__mro__ if name in c.__annotations__)
-    return f"`{found}`"
+    annotation = next(c.__annotations__[name] for c in cls.__mro__ if name in c.__annotations__)
+    return f"`{annotation}`"
 
 
 def _arguments(function: Callable[..., str], skipped: int) -> str:

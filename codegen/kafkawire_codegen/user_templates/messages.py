@@ -137,23 +137,23 @@ class MessageVersion(Message):
 
 def message_of(message: model.Message) -> Message:
     """Build what templates see of a message."""
-    made: dict[str, Struct] = {}
+    structs: dict[str, Struct] = {}
     for struct in message.structs:
-        fields = (Field(f, None if f.struct is None else made[f.element]) for f in struct.fields)
-        made[struct.name] = Struct(struct, fields)
-    return Message(message, made.values())
+        fields = (Field(f, None if f.struct is None else structs[f.element]) for f in struct.fields)
+        structs[struct.name] = Struct(struct, fields)
+    return Message(message, structs.values())
 
 
 def _at(message: model.Message, version: int) -> MessageVersion:
     """Build a message with what one version has: each struct once, children first."""
     used = model.used_structs(message.root, Versions(version, version))
-    made: dict[str, StructVersion] = {}
+    structs: dict[str, StructVersion] = {}
     for struct in message.structs:
         if struct.name in used:
             fields = [
-                FieldVersion(f, None if f.struct is None else made[f.element], version)
+                FieldVersion(f, None if f.struct is None else structs[f.element], version)
                 for f in struct.fields
                 if version in f.versions
             ]
-            made[struct.name] = StructVersion(struct, fields, version)
-    return MessageVersion(message, made.values(), version)
+            structs[struct.name] = StructVersion(struct, fields, version)
+    return MessageVersion(message, structs.values(), version)

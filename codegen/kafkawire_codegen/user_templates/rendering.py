@@ -43,7 +43,7 @@ def read(folder: Path) -> Folder:
     A link to a file outside of the folder is an error, and links to folders are not followed.
     """
     top = folder.resolve()
-    found = Folder({}, {})
+    templates = Folder({}, {})
     faults: list[TemplateFault] = []
     for path in sorted(_templates(folder)):
         name = path.relative_to(folder).as_posix()
@@ -51,13 +51,13 @@ def read(folder: Path) -> Folder:
             faults.append(TemplateFault(str(path), 0, "", "not a file inside the folder"))
             continue
         try:
-            found.texts[name] = path.read_text("utf-8")
+            templates.texts[name] = path.read_text("utf-8")
         except UnicodeDecodeError as error:
             faults.append(TemplateFault(str(path), 0, "", f"not UTF-8 at byte {error.start}"))
-        found.shown[name] = str(path)
+        templates.shown[name] = str(path)
     if faults:
         raise TemplateErrors(tuple(faults))
-    return found
+    return templates
 
 
 def _templates(folder: Path) -> Iterator[Path]:

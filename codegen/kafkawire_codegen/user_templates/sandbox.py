@@ -50,10 +50,10 @@ class Undefined(jinja2.StrictUndefined):
     @property
     def _undefined_message(self) -> str:
         obj, name = self._undefined_obj, self._undefined_name
-        known = NAMES.get(type(obj))
-        if known is None or not isinstance(name, str):
+        attributes = NAMES.get(type(obj))
+        if attributes is None or not isinstance(name, str):
             return super()._undefined_message
-        close = get_close_matches(name, known, 1)
+        close = get_close_matches(name, attributes, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         return f"{type(obj).__name__} has no attribute {name!r}{hint}"
 
@@ -63,9 +63,9 @@ class _Environment(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may read an attribute."""
-        known = NAMES.get(type(obj))
-        if known is not None:
-            return attr in known
+        attributes = NAMES.get(type(obj))
+        if attributes is not None:
+            return attr in attributes
         return super().is_safe_attribute(obj, attr, value)
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> jinja2.Undefined:

@@ -83,9 +83,9 @@ class ClientDetection:
             if not stream.held or (end < self._retry_at[side] and not last):
                 continue
             self._retry_at[side] = end + retry_bytes(stream.held)
-            found = self._detect_side(side, client, last=last)
-            if found is not UNDECIDED:
-                return found
+            detected = self._detect_side(side, client, last=last)
+            if detected is not UNDECIDED:
+                return detected
         protocol = self._other_protocol(client, last=last)
         return UNDECIDED if protocol is None else Detected(protocol=protocol)
 
@@ -157,10 +157,10 @@ class ClientDetection:
         is_doubtful = self._apis.is_kafka and may_be_zookeeper(data)
         if not is_doubtful and looks_like_request(data, 0, limit, self._apis):
             return Confidence.PROVEN
-        found = check_request(data, 0, limit, apis=self._apis)
-        if found is Confidence.NO and is_doubtful and len(data) < CONNECT_BYTES:
+        confidence = check_request(data, 0, limit, apis=self._apis)
+        if confidence is Confidence.NO and is_doubtful and len(data) < CONNECT_BYTES:
             return Confidence.POSSIBLE
-        return found
+        return confidence
 
     def _search(self, side: int, data: bytes) -> int | None:
         """Return where a proven request begins in the held bytes of a side; None for nowhere."""

@@ -258,11 +258,11 @@ class Conversation:
 
     def _detect(self, *, last: bool = False) -> list[Item]:
         """Detect the client; last: also if few bytes arrived since the last attempt."""
-        found = self._searches().detect(self.client, last=last)
-        if found.client is not None:
-            return self._set_client(found.client, found.tokens)
-        if found.protocol is not None:
-            return self._set_other(found.protocol)
+        detected = self._searches().detect(self.client, last=last)
+        if detected.client is not None:
+            return self._set_client(detected.client, detected.tokens)
+        if detected.protocol is not None:
+            return self._set_other(detected.protocol)
         return []
 
     def _searches(self) -> ClientDetection:
@@ -357,12 +357,12 @@ class Conversation:
         stream = self._stream(side)
         data = stream.peek()
         if side == self.client:
-            found = find_request(data, self.limits.max_frame_bytes, self._apis)
+            candidate = find_request(data, self.limits.max_frame_bytes, self._apis)
         else:
-            found = self._find_response(data)
+            candidate = self._find_response(data)
         # without a candidate, a frame may begin in the last bytes
         head: i64 = self._apis.head_bytes
-        at, proven = found or Found(max(0, len(data) - head), False)
+        at, proven = candidate or Found(max(0, len(data) - head), False)
         if not proven and stream.held - at > MAX_HELD:
             at = stream.held - head
         if at:
@@ -370,7 +370,9 @@ class Conversation:
         stream.in_sync = proven
         self._lose_responses(side, stream.mark(1).packet if stream.held else 0)
         if not proven:
-            is_frame = found is not None and (side == self.client or self._pairing.has_in_flight)
+            is_frame = candidate is not None and (
+                side == self.client or self._pairing.has_in_flight
+            )
             held = stream.held
             stream.need = (
                 bytes_for_retry(stream.peek(), 0) if is_frame else held + retry_bytes(held)

@@ -186,12 +186,12 @@ class FetchSessions:
 
 def listed_by(request: FetchRequest, names: TopicNames) -> dict[Key, RequestedPartition]:
     """Return the partitions that a Fetch lists itself."""
-    made: dict[Key, RequestedPartition] = {}
+    listed: dict[Key, RequestedPartition] = {}
     for entry in request.topics:
         topic = names.topic(entry.topic, entry.topic_id)
         for each in entry.partitions:
-            made[topic.key, each.partition] = RequestedPartition(topic, each.partition, each)
-    return made
+            listed[topic.key, each.partition] = RequestedPartition(topic, each.partition, each)
+    return listed
 
 
 def forgotten_by(request: FetchRequest, names: TopicNames) -> set[Key]:

@@ -109,16 +109,16 @@ class Inference:
         """Infer a response if that is certain; otherwise name the candidates in the row's error."""
         self._learn()
         frame = (row.correlation_id or 0).to_bytes(4, "big", signed=True) + row.raw
-        found = self._fits(frame)
-        certain_fits = [fit for fit in found if fit.evidence >= MIN_EVIDENCE]
-        if len(found) > 1:
+        fits = self._fits(frame)
+        certain_fits = [fit for fit in fits if fit.evidence >= MIN_EVIDENCE]
+        if len(fits) > 1:
             certain_fits = [fit for fit in certain_fits if self._is_seen(fit.layout)]
         if len(certain_fits) != 1:
-            error = f"{row.error}; candidates: {_listed(found)}" if found else row.error
+            error = f"{row.error}; candidates: {_listed(fits)}" if fits else row.error
             return row._replace(error=error)
         layout, message, _ = certain_fits[0]
         self._layouts[layout] = None
-        others = [one for one in found if one.layout is not layout]
+        others = [one for one in fits if one.layout is not layout]
         also = f"; its content also fits {_listed(others)}" if others else ""
         return row._replace(
             status=Status.INFERRED,
@@ -137,8 +137,8 @@ class Inference:
             tried = layouts(self._apis)
         else:
             tried = tuple(self._layouts)
-        found = (fit(frame, layout, self._limits, self._apis) for layout in tried)
-        return [one for one in found if one is not None]
+        fits = (fit(frame, layout, self._limits, self._apis) for layout in tried)
+        return [one for one in fits if one is not None]
 
     def _add_seen(self, api_key: int, api_version: int) -> None:
         self._seen.add((api_key, api_version))
@@ -224,13 +224,13 @@ def _evidence(struct: Structure, version: int, is_kafka: bool) -> int | None:
     """Add up the evidence of a structure; None if a value is implausible."""
     if getattr(struct, "unknown_tags", None):
         return None
-    found = 0
+    evidence = 0
     for field in fields_at(type(struct), version):
         weight = _weigh(field, getattr(struct, field.attribute), version, is_kafka)
         if weight is None:
             return None
-        found += weight
-    return found
+        evidence += weight
+    return evidence
 
 
 def _weigh(field: Field, value: Any, version: int, is_kafka: bool) -> int | None:

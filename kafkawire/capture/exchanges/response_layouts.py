@@ -36,11 +36,11 @@ class Layout(NamedTuple):
 @cache
 def layouts(apis: Apis = KAFKA_APIS) -> tuple[Layout, ...]:
     """List the layouts of all responses. Imports all response classes."""
-    made: list[Layout] = []
+    listed: list[Layout] = []
     for info in apis.package.index:
         if info.type == "response" and info.api_key is not None:
-            made += _layouts_of(apis, info.api_key)
-    return tuple(made)
+            listed += _layouts_of(apis, info.api_key)
+    return tuple(listed)
 
 
 @cache
@@ -49,18 +49,18 @@ def _layouts_of(apis: Apis, api_key: int) -> tuple[Layout, ...]:
     info = index.response(api_key)
     assert info is not None
     cls = index.load(info.name)
-    made: list[Layout] = []
+    listed: list[Layout] = []
     shape: tuple[int, bool, tuple[Any, ...]] | None = None
     for version in range(info.first, info.last + 1):
         header_version = response_header_version(api_key, version, apis.package)
         here = header_version, info.is_flexible(version), _shape(cls, version)
-        if made and here == shape:
-            made[-1] = made[-1]._replace(last=version)
+        if listed and here == shape:
+            listed[-1] = listed[-1]._replace(last=version)
         else:
             name = info.name.removesuffix("Response")
-            made.append(Layout(api_key, name, info.name, version, version, header_version))
+            listed.append(Layout(api_key, name, info.name, version, version, header_version))
         shape = here
-    return tuple(made)
+    return tuple(listed)
 
 
 def layouts_of(api_key: int, api_version: int, apis: Apis = KAFKA_APIS) -> list[Layout]:

@@ -83,20 +83,20 @@ class TopicNames:
     def topic(self, name: str | None, id: bytes | None = None) -> Topic:
         """Return the topic of a name and id; "" and the zero id mean not set."""
         if id is None or id == ZERO:
-            found = self._by_name.get(name or "")
-            if found is None:
-                found = self._by_name[name or ""] = Topic(name or None, None)
-            return found
-        found = self._by_id.get(id)
-        if found is None:
-            found = self._by_id[id] = Topic(None, id)
-        return Topic(name, id, found) if name and found.name is None else found
+            topic = self._by_name.get(name or "")
+            if topic is None:
+                topic = self._by_name[name or ""] = Topic(name or None, None)
+            return topic
+        topic = self._by_id.get(id)
+        if topic is None:
+            topic = self._by_id[id] = Topic(None, id)
+        return Topic(name, id, topic) if name and topic.name is None else topic
 
     def add(self, name: str, id: bytes) -> None:
         """Learn the name of an id; the first name wins."""
-        found = self._by_id.setdefault(id, Topic(None, id))
-        if found.name is None:
-            found.learn(name)
+        topic = self._by_id.setdefault(id, Topic(None, id))
+        if topic.name is None:
+            topic.learn(name)
             self.named.append(id)
 
     def learn(self, message: Message, version: int) -> None:
@@ -138,15 +138,15 @@ _known: Final[dict[tuple[type[Structure], int], Steps]] = {}
 
 def _steps(cls: type[Structure], version: int) -> Steps:
     """Find the fields of ids with names in a message of that version; () for most."""
-    found = _known.get((cls, version))
-    if found is None:
+    steps = _known.get((cls, version))
+    if steps is None:
 
         def names_of(owner: type[Structure], field: Field) -> list[str] | None:
             named = topic_name_fields(owner, version) if field.attribute == "topic_id" else []
             return named or None
 
-        found = _known[cls, version] = steps_to(cls, version, names_of)
-    return found
+        steps = _known[cls, version] = steps_to(cls, version, names_of)
+    return steps
 
 
 def topic_name_fields(cls: type[Structure], version: int) -> list[str]:

@@ -39,11 +39,11 @@ class Directory(NamedTuple):
 
 def directory_of(path: Path) -> Directory:
     """List a directory. Raises OSError if it cannot be read."""
-    found = Directory([], [])
+    directory = Directory([], [])
     for file in sorted(path.iterdir()):
         if not file.name.startswith(HIDDEN) and file.is_file():
-            (found.captures if _is_capture(file) else found.ignored).append(file)
-    return found
+            (directory.captures if _is_capture(file) else directory.ignored).append(file)
+    return directory
 
 
 def is_pattern(path: Path) -> bool:

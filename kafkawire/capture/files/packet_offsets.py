@@ -23,19 +23,22 @@ def packets(
     length beyond `longest`, or only zeros.
     """
     offsets = BytesWriter()
-    at = start
+    offset = start
     size: i64 = len(data)
-    while limit > 0 and at + header <= size:
-        length = i64(read_i32_be(data, at + 8) if big else read_i32_le(data, at + 8)) & 0xFFFFFFFF
-        end = at + header + length
+    while limit > 0 and offset + header <= size:
+        length = (
+            i64(read_i32_be(data, offset + 8) if big else read_i32_le(data, offset + 8))
+            & 0xFFFFFFFF
+        )
+        end = offset + header + length
         if end > size or length > longest:
             break
-        if length == 0 and read_i32_le(data, at) == 0 and read_i32_le(data, at + 12) == 0:
+        if length == 0 and read_i32_le(data, offset) == 0 and read_i32_le(data, offset + 12) == 0:
             break
-        write_i64_le(offsets, at)
-        at = end
+        write_i64_le(offsets, offset)
+        offset = end
         limit -= 1
-    return offsets.getvalue(), at
+    return offsets.getvalue(), offset
 
 
 def blocks(
@@ -46,14 +49,19 @@ def blocks(
     Returns their offsets, and the offset behind the last, which may be incomplete.
     """
     offsets = BytesWriter()
-    at = start
+    offset = start
     size: i64 = len(data)
-    while limit > 0 and at + 8 <= size:
-        found = i64(read_i32_be(data, at) if big else read_i32_le(data, at)) & 0xFFFFFFFF
-        length = i64(read_i32_be(data, at + 4) if big else read_i32_le(data, at + 4)) & 0xFFFFFFFF
-        if found != kind or length < least:
+    while limit > 0 and offset + 8 <= size:
+        block_type = (
+            i64(read_i32_be(data, offset) if big else read_i32_le(data, offset)) & 0xFFFFFFFF
+        )
+        length = (
+            i64(read_i32_be(data, offset + 4) if big else read_i32_le(data, offset + 4))
+            & 0xFFFFFFFF
+        )
+        if block_type != kind or length < least:
             break
-        write_i64_le(offsets, at)
-        at += length
+        write_i64_le(offsets, offset)
+        offset += length
         limit -= 1
-    return offsets.getvalue(), at
+    return offsets.getvalue(), offset

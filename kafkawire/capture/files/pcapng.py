@@ -99,25 +99,25 @@ class PcapngDecoder:
             )
 
     def _blocks(self, data: bytes, *, ended: bool) -> Iterator[PacketBlock]:
-        at = 0
+        offset = 0
         while True:
             if self._damage is not None:
-                found = self._search(data, at, ended=ended)
-                if found is None:
+                resumed = self._search(data, offset, ended=ended)
+                if resumed is None:
                     return
-                at = found
-            at, kind = self._step_over(data, at)
+                offset = resumed
+            offset, kind = self._step_over(data, offset)
             if kind == INCOMPLETE:
-                self._input.consume(at, self._needed(data, at))
+                self._input.consume(offset, self._needed(data, offset))
                 return
             if kind == WRONG:
-                self._damage = self._input.position + at
-                at += 4
+                self._damage = self._input.position + offset
+                offset += 4
                 continue
-            offsets = self._run(data, at, kind)
+            offsets = self._run(data, offset, kind)
             yield self._columns(data, kind, offsets)
             last = int(offsets[-1])
-            at = last + self._block_at(data, last)[1]
+            offset = last + self._block_at(data, last)[1]
 
     def _needed(self, data: bytes, at: int) -> int:
         """Return the length of the block at an offset, as far as known."""
@@ -202,8 +202,8 @@ class PcapngDecoder:
         sizes = ends - starts
         good = _leading((sizes <= MAX_BLOCK) & (sizes & 3 == 0) & (ends <= len(data)))
         lengths = take_rows(data, starts[:good] + 4, _WORD), take_rows(data, ends[:good] - 4, _WORD)
-        found: Ints = starts[: _leading(lengths[0] == lengths[1])]
-        return found
+        complete: Ints = starts[: _leading(lengths[0] == lengths[1])]
+        return complete
 
     def _columns(self, data: bytes, kind: int, offsets: Ints) -> PacketBlock:
         layout = LAYOUTS[kind]
@@ -258,8 +258,8 @@ class PcapngDecoder:
         return link
 
     def _described(self, index: int) -> Interface | None:
-        known = self.section.interfaces
-        return known[index] if index < len(known) else None
+        interfaces = self.section.interfaces
+        return interfaces[index] if index < len(interfaces) else None
 
 
 _MARKS: Final = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}

@@ -76,9 +76,9 @@ class Search:
             self._reset(start)
         last = len(self.data) + 1 if limit is None else limit
         while True:
-            found = self._first(start, last, near)
-            if found is not None:
-                return found
+            offset = self._first(start, last, near)
+            if offset is not None:
+                return offset
             if self._end >= min(last, len(self.data)):
                 return None
             self._next()
@@ -95,9 +95,9 @@ class Search:
         """
         while ended or len(self.data) - start >= size:
             limit = start + size
-            found = self.find(start, limit, near=near)
-            if found is not None:
-                return True, found
+            offset = self.find(start, limit, near=near)
+            if offset is not None:
+                return True, offset
             if limit > len(self.data):  # it has ended
                 return False, len(self.data)
             start = limit - size // 2
@@ -162,13 +162,13 @@ def words_at(
 
 def plausible(data: bytes, window: range, shape: Shape) -> Ints:
     """List the offsets of plausible packet headers in a window, each checked alone."""
-    found = []
+    candidates = []
     for phase in range(4):
         _, fraction, captured, original = words_at(data, window, phase, 4, shape.order)
         ok = (captured <= shape.longest) & (captured >= LEAST_PACKET) & (captured <= original)
         ok &= (original <= MAX_ORIGINAL) & (fraction < shape.fractions)
-        found.append(np.flatnonzero(ok) * 4 + phase + window.start)
-    return np.sort(np.concatenate(found))
+        candidates.append(np.flatnonzero(ok) * 4 + phase + window.start)
+    return np.sort(np.concatenate(candidates))
 
 
 def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> Ints:

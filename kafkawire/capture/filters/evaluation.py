@@ -109,8 +109,8 @@ def _comparison(field: Field, test: Callable[[Any], bool]) -> Predicate:
 
 def _negation(inner: Predicate) -> Predicate:
     def holds(lookup: Lookup) -> bool | None:
-        found = inner(lookup)
-        return None if found is None else not found
+        result = inner(lookup)
+        return None if result is None else not result
 
     return holds
 
@@ -121,10 +121,10 @@ def _decided_by(parts: list[Predicate], value: bool) -> Predicate:
     def holds(lookup: Lookup) -> bool | None:
         result: bool | None = not value
         for part in parts:
-            found = part(lookup)
-            if found is value:
+            outcome = part(lookup)
+            if outcome is value:
                 return value
-            if found is None:
+            if outcome is None:
                 result = None
         return result
 

@@ -59,18 +59,18 @@ def api_names(package: str = OURS) -> tuple[str, ...]:
 
 @cache
 def _apis(package: str) -> dict[str, str]:
-    found = {name.lower(): name.lower() for name in api_names(package)}
+    names = {name.lower(): name.lower() for name in api_names(package)}
     for info in package_named(package).index:
         if info.type == "request" and info.api_key is not None:
-            found[str(info.api_key)] = info.name.removesuffix("Request").lower()
-    return found
+            names[str(info.api_key)] = info.name.removesuffix("Request").lower()
+    return names
 
 
 def _api(package: str, text: str) -> str | None:
     """Find an API by name, in any of the usual forms, or key; unknown keys are valid."""
     plain = text.lower().replace("_", "").replace("-", "")
-    known = _apis(package).get(plain.removesuffix("request").removesuffix("response"))
-    return plain if known is None and plain.isdecimal() else known
+    name = _apis(package).get(plain.removesuffix("request").removesuffix("response"))
+    return plain if name is None and plain.isdecimal() else name
 
 
 def _error_names() -> Iterable[str]:
@@ -183,12 +183,12 @@ def fields_of(package: str) -> Mapping[str, Field]:
     """Return the fields that filters of the messages of a package compare."""
     if package == OURS:
         return FIELDS
-    found = {name: field for name, field in FIELDS.items() if name not in ONLY_KAFKA}
+    fields = {name: field for name, field in FIELDS.items() if name not in ONLY_KAFKA}
     names, normalised = partial(api_names, package), partial(_api, package)
-    found["api"] = FIELDS["api"]._replace(
+    fields["api"] = FIELDS["api"]._replace(
         description="API by name or key", names=names, normalised=normalised
     )
-    return found
+    return fields
 
 
 def addresses(end: str | None) -> tuple[str, ...]:

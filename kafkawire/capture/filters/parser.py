@@ -33,10 +33,10 @@ PATTERNS: Final = frozenset({Type.NAME, Type.TEXT})
 def parse_tree(text: str, package: str = OURS) -> Expression:
     """Parse an expression about messages of a package, by its import name. Raises FilterError."""
     parser = _Parser(text, fields_of(package))
-    found = parser.alternatives(0)
+    expression = parser.alternatives(0)
     if parser.next.kind is not Kind.END:
         parser.fail_after_comparison()
-    return found
+    return expression
 
 
 class _Parser:
@@ -94,8 +94,8 @@ class _Parser:
         operator = self._operator(field)
         positive = NEGATED.get(operator, operator)
         test = test_of(field, positive, [self._value(operator)], self._text)
-        found = Comparison(field, test, at)
-        return Not(found) if operator in NEGATED else found
+        comparison = Comparison(field, test, at)
+        return Not(comparison) if operator in NEGATED else comparison
 
     def _membership(self, field: Field, at: int) -> Comparison:
         if self._take(Kind.OPEN) is None:
@@ -111,24 +111,24 @@ class _Parser:
         if token.kind is Kind.END:
             empty = len(self._tokens) == 1
             self._fail("empty filter" if empty else "expected a field, but the filter ends")
-        known = ", ".join(self._fields)
+        names = ", ".join(self._fields)
         if token.kind is not Kind.WORD or token.text.lower() in KEYWORDS:
-            self._fail(f"expected a field before {token.text!r}; fields: {known}")
-        found = self._fields.get(token.text.lower())
-        if found is None:
+            self._fail(f"expected a field before {token.text!r}; fields: {names}")
+        field = self._fields.get(token.text.lower())
+        if field is None:
             hint = suggestion(token.text, {name: name for name in self._fields})
-            self._fail(f"unknown field {token.text!r}{hint}; fields: {known}")
+            self._fail(f"unknown field {token.text!r}{hint}; fields: {names}")
         self._at += 1
-        return found
+        return field
 
     def _operator(self, field: Field) -> str:
         token = self.next
         if token.kind is not Kind.OPERATOR or token.text not in OPERATORS:
             instead = INSTEAD.get(token.text)
             hint = f"; use {instead}" if instead else ""
-            found = f", not {token.text!r}" if token.text else ", but the filter ends"
+            instead_of = f", not {token.text!r}" if token.text else ", but the filter ends"
             expected = ", ".join(OPERATORS)
-            self._fail(f"expected one of {expected}, in after {field.name}{found}{hint}")
+            self._fail(f"expected one of {expected}, in after {field.name}{instead_of}{hint}")
         if token.text in ORDER and field.type in PATTERNS:
             self._fail(f"{field.name} has no order; use ==, !=, ~, !~ or in")
         if token.text in (GLOB, "!~") and field.type not in PATTERNS:
@@ -139,8 +139,8 @@ class _Parser:
     def _value(self, after: str) -> Token:
         token = self.next
         if token.kind not in (Kind.WORD, Kind.QUOTED):
-            found = f", not {token.text!r}" if token.text else ", but the filter ends"
-            self._fail(f"expected a value after {after}{found}")
+            instead_of = f", not {token.text!r}" if token.text else ", but the filter ends"
+            self._fail(f"expected a value after {after}{instead_of}")
         self._at += 1
         return token
 
@@ -151,9 +151,9 @@ class _Parser:
             self._fail(f"expected ) before {self.next.text!r}")
 
     def _keyword(self, word: str) -> bool:
-        found = self.next.is_keyword(word)
-        self._at += found
-        return found
+        is_next = self.next.is_keyword(word)
+        self._at += is_next
+        return is_next
 
     def _take(self, kind: Kind) -> Token | None:
         token = self.next

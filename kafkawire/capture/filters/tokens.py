@@ -65,18 +65,18 @@ def tokens(text: str) -> list[Token]:
     """Split an expression; the last token is END. Raises FilterError."""
     if len(text) > MAX_CHARACTERS:
         raise FilterError(f"longer than {MAX_CHARACTERS} characters", text, MAX_CHARACTERS)
-    found: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    listed: list[Token] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            raise FilterError("missing closing quote", text, at)
-        at = match.end()
+            raise FilterError("missing closing quote", text, position)
+        position = match.end()
         kind = _KINDS.get(match.lastgroup or "")
         if kind is not None:
-            found.append(_token(kind, match))
-    found.append(Token(Kind.END, "", len(text), 1))
-    return found
+            listed.append(_token(kind, match))
+    listed.append(Token(Kind.END, "", len(text), 1))
+    return listed
 
 
 def _token(kind: Kind, match: re.Match[str]) -> Token:

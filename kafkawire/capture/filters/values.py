@@ -119,14 +119,14 @@ def _pattern(field: Field, token: Token, text: str) -> str:
 
 
 def _name(field: Field, token: Token, text: str) -> str:
-    found = field.normalised(token.text)
-    if found is None:
+    value = field.normalised(token.text)
+    if value is None:
         what = WHAT.get(field.name, field.name)
         hint = suggestion(token.text, _names(field))
         if not hint and set(token.text) & set("*?["):
             hint = "; patterns need ~ in place of =="
         raise _error(f"unknown {what} {token.text!r}{hint}", token, text)
-    return found
+    return value
 
 
 def _text(field: Field, token: Token, text: str) -> str:  # noqa: ARG001 - as the other parsers
@@ -149,11 +149,11 @@ def _duration(field: Field, token: Token, text: str) -> int:  # noqa: ARG001 - a
 
 
 def _quantity(token: Token, text: str, units: dict[str, int], what: str, expected: str) -> int:
-    found = _QUANTITY.fullmatch(token.text)
-    scale = None if found is None else units.get(found[2].lower())
-    if found is None or scale is None:
+    match = _QUANTITY.fullmatch(token.text)
+    scale = None if match is None else units.get(match[2].lower())
+    if match is None or scale is None:
         raise _error(f"{token.text!r} is not a valid {what}: expected {expected}", token, text)
-    whole, _, fraction = found[1].partition(".")
+    whole, _, fraction = match[1].partition(".")
     part = int(fraction.ljust(9, "0")) * scale // 10**9 if fraction else 0
     return int(whole) * scale + (-part if whole.startswith("-") else part)
 

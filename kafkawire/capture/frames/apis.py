@@ -127,20 +127,20 @@ class Apis:
 
     def api(self, key: int) -> Api:
         """Look up an API key; unknown keys are not cached."""
-        found = self._apis.get(key)
-        if found is None:
-            found = Api(key, self.package)
-            if found.request is not None or found.response is not None:
-                self._apis[key] = found
-        return found
+        api = self._apis.get(key)
+        if api is None:
+            api = Api(key, self.package)
+            if api.request is not None or api.response is not None:
+                self._apis[key] = api
+        return api
 
     @property
     def ahead(self) -> re.Pattern[bytes]:
         """Where requests may begin, judged by their first bytes."""
-        found = self._ahead
-        if found is None:
-            found = self._ahead = _ahead(self.package)
-        return found
+        ahead = self._ahead
+        if ahead is None:
+            ahead = self._ahead = _ahead(self.package)
+        return ahead
 
     def __reduce__(self) -> tuple[Any, ...]:
         return apis_of, (self.package.name,)
@@ -184,7 +184,7 @@ _known: Final[dict[str, Apis]] = {KAFKA.name: KAFKA_APIS}
 def apis_of(name: str) -> Apis:
     """Return the APIs of a package by its import name; raises as `package_named` does."""
     package = package_named(name)
-    found = _known.get(name)
-    if found is None or found.package is not package:
-        found = _known[name] = Apis(package)
-    return found
+    apis = _known.get(name)
+    if apis is None or apis.package is not package:
+        apis = _known[name] = Apis(package)
+    return apis

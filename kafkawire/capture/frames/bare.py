@@ -107,13 +107,13 @@ def decode_body(
     """
     apis = _apis(registry)
     package = apis.package
-    known = package.index.find(direction, api_key)
-    if known is None:
+    info = package.index.find(direction, api_key)
+    if info is None:
         raise UnknownApiKey(f"no API has the key {api_key}")
     name = apis.api(api_key).name
     row = Row(0, 0, direction, len(data), Status.OK, "", api_key, name, version)
-    if not known.first <= version <= known.last:
-        reason = f"{known.name} has versions {known.first}-{known.last}, not {version}"
+    if not info.first <= version <= info.last:
+        reason = f"{info.name} has versions {info.first}-{info.last}, not {version}"
         return row._replace(status=Status.UNKNOWN_VERSION, error=reason, raw=data)
 
     def body(lenient: bool) -> Body:

@@ -43,14 +43,14 @@ def request_verdict(
         return Verdict(Status.UNKNOWN_API, f"unknown API key {key}", None, None)
     if not info.first <= version <= info.last:
         return _guess(apis, info, version, frame, end, limits)
-    known = _refusal_key(apis, info, version, frame, end, limits)
-    error = _refused.get(known)
+    refusal = _refusal_key(apis, info, version, frame, end, limits)
+    error = _refused.get(refusal)
     if error is None:
         try:
             body = decode_request_body(key, version, frame, end, False, limits, package)
             return Verdict(Status.OK, "", body, version)
         except DecodeError as strict:
-            error = _cache_refusal(known, str(strict))
+            error = _cache_refusal(refusal, str(strict))
     cls = package.index.load(info.name)
     return _decode_leniently(cls, (version,), frame, end, limits, error)
 
@@ -69,14 +69,14 @@ def response_verdict(
         return Verdict(Status.MALFORMED, str(strict), None, None), 4
     if not info.first <= version <= info.last:
         return _guess(apis, info, version, frame, end, limits), end
-    known = _refusal_key(apis, info, version, frame, end, limits)
-    error = _refused.get(known)
+    refusal = _refusal_key(apis, info, version, frame, end, limits)
+    error = _refused.get(refusal)
     if error is None:
         try:
             body = decode_response_body(key, version, frame, end, False, limits, package)
             return Verdict(Status.OK, "", body.message, body.version), end
         except DecodeError as strict:
-            error = _cache_refusal(known, str(strict))
+            error = _cache_refusal(refusal, str(strict))
     versions = response_body_versions(key, version, frame, end, package)
     cls = package.index.load(info.name)
     return _decode_leniently(cls, versions, frame, end, limits, error), end

@@ -191,11 +191,11 @@ def _request(raw: RawFrame, limits: Limits) -> Row:
     request, frame, body = raw.request, raw.frame, raw.body
     assert request is not None
     apis = request.apis
-    known = apis.api(request.api_key)
+    api = apis.api(request.api_key)
     version = request.api_version
     status, error, message = OK, "", None
     written: int | None = version
-    side = known.request
+    side = api.request
     if side is not None and side.first <= version <= side.last:
         message = read_body(side.load(), version, frame, body, limits)
     if message is None:
@@ -213,7 +213,7 @@ def _request(raw: RawFrame, limits: Limits) -> Row:
             status,
             error,
             request.api_key,
-            known.name,
+            api.name,
             version,
             request.correlation_id,
             request.client_id,
@@ -233,16 +233,16 @@ def _response(raw: RawFrame, limits: Limits) -> Row:
     assert request is not None
     key, version = request.api_key, request.api_version
     apis = request.apis
-    known = apis.api(key)
+    api = apis.api(key)
     status, error, message = OK, "", None
     written: int | None = version
     body = 4
-    side = known.response
+    side = api.response
     # an ApiVersions response with an error may be written in another version (KIP-511)
     plain = key != apis.api_versions or frame[4:6] == b"\0\0"
-    plain = plain and known.ordinary_response
+    plain = plain and api.ordinary_response
     if plain and side is not None and side.first <= version <= side.last:
-        if version >= known.tagged_response:
+        if version >= api.tagged_response:
             # brokers send no tagged fields in response headers
             body = 5 if frame[4:5] == b"\0" else -1
         if body > 0:
@@ -260,7 +260,7 @@ def _response(raw: RawFrame, limits: Limits) -> Row:
             status,
             error,
             key,
-            known.name,
+            api.name,
             version,
             request.correlation_id,
             request.client_id,

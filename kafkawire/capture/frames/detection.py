@@ -76,11 +76,11 @@ def _may_be_request(data: bytes, start: i64, max_frame_bytes: i64, apis: Apis) -
     if size < MIN_REQUEST or size > max_frame_bytes or data[start + 8] > 0x7F:
         return False
     version = i64(read_i16_be(data, start + 6))
-    known = apis.api(int(read_i16_be(data, start + 4)))
-    request = known.request
+    api = apis.api(int(read_i16_be(data, start + 4)))
+    request = api.request
     if request is None or version < 0 or version > request.last:
         return False
-    if version < known.ordinary and not apis.is_kafka:
+    if version < api.ordinary and not apis.is_kafka:
         return True  # a header without a client id, or of the package's own
     if len(data) - start < CLIENT_ID:
         return False
@@ -91,8 +91,8 @@ def _may_be_request(data: bytes, start: i64, max_frame_bytes: i64, apis: Apis) -
 def _is_ordinary(data: bytes, start: i64, apis: Apis) -> bool:
     """Whether a plausible request has no client id, or short text without controls."""
     if not apis.is_kafka:
-        known = apis.api(int(read_i16_be(data, start + 4)))
-        if i64(read_i16_be(data, start + 6)) < known.ordinary:
+        api = apis.api(int(read_i16_be(data, start + 4)))
+        if i64(read_i16_be(data, start + 6)) < api.ordinary:
             return True
     size = i64(read_i32_be(data, start))
     length = i64(read_i16_be(data, start + 12))
@@ -201,15 +201,19 @@ def check_request(
     body = header.end
     if effort is not None and body > MAX_CLIENT_ID:
         effort.spend(body, 0)
-    found = _check_body(cls, version, frame, body, candidate.size, effort)
-    if found is Confidence.PROVEN and not _is_ordinary(data, at, apis):
+    confidence = _check_body(cls, version, frame, body, candidate.size, effort)
+    if confidence is Confidence.PROVEN and not _is_ordinary(data, at, apis):
         follows = request_at(data, end, max_frame_bytes, apis) is not None
-        return found if follows or len(data) - end < apis.head_bytes else Confidence.NO
-    if found is Confidence.NO and end <= len(data) and getattr(header.header, "client_id", None):
+        return confidence if follows or len(data) - end < apis.head_bytes else Confidence.NO
+    if (
+        confidence is Confidence.NO
+        and end <= len(data)
+        and getattr(header.header, "client_id", None)
+    ):
         follows = end == len(data) or request_at(data, end, max_frame_bytes, apis) is not None
         if follows and _decodes(cls, version, frame, body, True, effort):
             return Confidence.PROVEN
-    return found
+    return confidence
 
 
 def find_response(
@@ -307,7 +311,7 @@ def _response_positions(data: bytes, max_frame_bytes: int) -> list[int]:
     """List the positions of a plausible size followed by four bytes."""
     import numpy as np
 
-    found: list[int] = []
+    starts: list[int] = []
     for phase in range(SIZE):
         count = (len(data) - phase) // SIZE
         if count < 2:
@@ -316,6 +320,6 @@ def _response_positions(data: bytes, max_frame_bytes: int) -> list[int]:
         sizes = words[:-1]
         plausible = (sizes >= SIZE) & (sizes <= max_frame_bytes)
         rows = np.flatnonzero(plausible)
-        found += (rows * SIZE + phase).tolist()
-    found.sort()
-    return found
+        starts += (rows * SIZE + phase).tolist()
+    starts.sort()
+    return starts

@@ -266,15 +266,15 @@ class RequestHeads:
         if size < MIN_HEADER:
             return None
         key, version = i64(read_i16_be(frame, 0)), i64(read_i16_be(frame, 2))
-        known = self._apis.api(key)
-        if version < known.ordinary:
+        api = self._apis.api(key)
+        if version < api.ordinary:
             return None
         length = i64(read_i16_be(frame, 8))
         if length < -1:
             return None
         end = MIN_HEADER if length == -1 else MIN_HEADER + length
         body = end
-        if version >= known.tagged:
+        if version >= api.tagged:
             body += 1
             if body <= size and frame[end] != 0:
                 return None

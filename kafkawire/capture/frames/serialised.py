@@ -92,17 +92,17 @@ class Packer:
             write_i64_le(numbers, self._index(connection, located, request.client_id, shared))
             _write(numbers, item, request, errors)
         name: str = apis.package.name
-        made = numbers.getvalue(), list(errors), b"", shared, others, name, forgets
-        return SerialisedFrames(*made), frames
+        content = numbers.getvalue(), list(errors), b"", shared, others, name, forgets
+        return SerialisedFrames(*content), frames
 
     def _index(
         self, connection: int, located: LocatedItem, client_id: str | None, shared: list[Shared]
     ) -> i64:
         """Return the index of what an item has in common with others; add it if it is new."""
         client, broker = located.client, located.broker
-        known = self._known.get(connection)
-        if known is not None:
-            index, its = known
+        numbered = self._known.get(connection)
+        if numbered is not None:
+            index, its = numbered
             is_of_client = its[3] is client_id or its[3] == client_id
             if is_of_client and its[1] is client and its[2] is broker:
                 return index

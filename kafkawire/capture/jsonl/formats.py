@@ -53,10 +53,10 @@ class Head:
     """
 
     def __init__(self, key: int, version: int, is_request: bool, apis: Apis, secrets: bool) -> None:
-        known = apis.api(key)
-        side = known.request if is_request else known.response
+        api = apis.api(key)
+        side = api.request if is_request else api.response
         direction = "request" if is_request else "response"
-        name = "null" if known.name is None else encode_basestring_ascii(known.name)
+        name = "null" if api.name is None else encode_basestring_ascii(api.name)
         self.program: Program | None = None
         self.tagged: bool = False
         self.plain_if_zero: bool = not is_request and key == apis.api_versions
@@ -71,7 +71,7 @@ class Head:
         # the program names Kafka's error codes, and knows Kafka's headers
         if apis.is_kafka:
             self.program = program_of(cls, version, flexible, secrets)
-            self.tagged = not is_request and version >= known.tagged_response
+            self.tagged = not is_request and version >= api.tagged_response
 
 
 def raw_text(row: Row, secrets: bool, redact: bool) -> str:
@@ -87,9 +87,9 @@ def raw_is_secret(row: Row) -> bool:
     key, version = row.api_key, row.api_version
     if key is None or version is None:
         return True
-    known = KAFKA_APIS.api(key)
-    if known.name != row.api_name:
+    api = KAFKA_APIS.api(key)
+    if api.name != row.api_name:
         return True
-    side = known.request if row.direction == "request" else known.response
+    side = api.request if row.direction == "request" else api.response
     is_known = side is not None and side.first <= version <= side.last
-    return may_hold_secret(known.name, is_known, row.raw)
+    return may_hold_secret(api.name, is_known, row.raw)

@@ -53,9 +53,9 @@ class PayloadTexts(DecodedPayloadTexts):
             kinds = kinds_of(field, protocol_type, name)
             self.kinds[number, protocol_type, name] = kinds
         key = kinds, name, data
-        known = self.texts.get(key, "")
-        if known != "":
-            return known
+        cached = self.texts.get(key, "")
+        if cached != "":
+            return cached
         quick = _quick_kind(kinds, name, data)
         text = None if quick is None else self._quick_text(quick, len(kinds) > 1, data)
         if text is None:

@@ -62,10 +62,10 @@ _plans: Final[dict[tuple[type[Structure], int], list[Step]]] = {}
 
 def plan(cls: type[Structure], version: int) -> list[Step]:
     """Return the steps to the records of a message at a version; empty if it has none."""
-    found = _plans.get((cls, version))
-    if found is None:
-        found = _plans[cls, version] = steps_of(cls, version)
-    return found
+    steps = _plans.get((cls, version))
+    if steps is None:
+        steps = _plans[cls, version] = steps_of(cls, version)
+    return steps
 
 
 def steps_of(cls: type[Structure], version: int) -> list[Step]:
@@ -96,11 +96,11 @@ def role_of(field: Field) -> int:
 
 def records_fields(message: Structure, version: int) -> list[RecordsField]:
     """Find the `records` fields that are not null, in wire order."""
-    found: list[RecordsField] = []
+    fields_with_records: list[RecordsField] = []
     steps = plan(type(message), version)
     if steps:
-        walk(message, steps, "", None, None, found)
-    return found
+        walk(message, steps, "", None, None, fields_with_records)
+    return fields_with_records
 
 
 def walk(
@@ -161,8 +161,8 @@ class Count:
                 continue
             if codec not in self.codecs:
                 self.codecs.append(codec)
-            known = batch.records_count
-            self.records += known if known >= 0 else len(batch.records(budget, faults=faults))
+            count = batch.records_count
+            self.records += count if count >= 0 else len(batch.records(budget, faults=faults))
         with suppress(WireError):  # an invalid length, which is among the faults already
             self.cut_tail = field.cut_tail
         self.error = error_text(faults)
@@ -215,24 +215,24 @@ def replace_records(
     path: of the struct, with a dot at its end.
     """
     fields = {field.json_name: field for field in fields_at(cls, version)}
-    made: dict[str, Any] = {}
+    replaced: dict[str, Any] = {}
     for key, inner in value.items():
         field = fields.get(key)
-        made[key] = inner
+        replaced[key] = inner
         if field is None or inner is None:
             continue
         here = path + field.attribute
         struct = field.struct
         if field.is_a("records"):
-            made[key] = texts.get(here, inner)
+            replaced[key] = texts.get(here, inner)
         elif struct is not None and isinstance(inner, list):
-            made[key] = [
+            replaced[key] = [
                 replace_records(one, struct, version, texts, f"{here}[{at}].")
                 for at, one in enumerate(inner)
             ]
         elif struct is not None:
-            made[key] = replace_records(inner, struct, version, texts, f"{here}.")
-    return made
+            replaced[key] = replace_records(inner, struct, version, texts, f"{here}.")
+    return replaced
 
 
 def summaries(fields: list[RecordsField]) -> dict[str, str]:
@@ -243,14 +243,14 @@ def summaries(fields: list[RecordsField]) -> dict[str, str]:
 @cache
 def json_names(package: Package) -> frozenset[str]:
     """Name the `records` fields of a package's messages in their JSON form."""
-    found: set[str] = set()
+    names: set[str] = set()
     pending: list[Any] = [package.index.load(info.name) for info in package.index]
     seen: set[Any] = set(pending)
     while pending:
         for field in all_fields(pending.pop()):
             if field.element == "records":
-                found.add(field.json_name)
+                names.add(field.json_name)
             if field.struct is not None and field.struct not in seen:
                 seen.add(field.struct)
                 pending.append(field.struct)
-    return frozenset(found)
+    return frozenset(names)

@@ -177,23 +177,23 @@ class Lines:
     def connect(self, connection: int | None, client: str | None, broker: str | None) -> None:
         """Write the common text of the rows of a connection."""
         self.connection, self.client = connection, client
-        known = self.endpoint_texts.get((connection, client))
-        if known is None:
+        cached = self.endpoint_texts.get((connection, client))
+        if cached is None:
             if len(self.endpoint_texts) == MAX_CACHED:
                 self.endpoint_texts.clear()
-            known = self.endpoint_texts[connection, client] = (
+            cached = self.endpoint_texts[connection, client] = (
                 f'"connection":{or_null(connection)},"client":{text_or_null(client)},'
                 f'"broker":{text_or_null(broker)}'
             )
-        self.endpoints = known
+        self.endpoints = cached
 
     def client_id(self, client_id: str | None) -> str:
-        known = self.client_ids.get(client_id)
-        if known is None:
+        cached = self.client_ids.get(client_id)
+        if cached is None:
             if len(self.client_ids) == MAX_CACHED:
                 self.client_ids.clear()
-            known = self.client_ids[client_id] = text_or_null(client_id)
-        return known
+            cached = self.client_ids[client_id] = text_or_null(client_id)
+        return cached
 
     def put(self, raw_frame: RawFrame, limits: Limits) -> bool:
         """Write the row of a frame directly from its bytes; False if its body has to be decoded."""
@@ -312,8 +312,8 @@ class Lines:
             return
         if len(self.cached_responses) == MAX_CACHED_RESPONSES:
             self.cached_responses.clear()
-        known = CachedResponse(self.outcome(row), row.status is Status.OK)
-        self.cached_responses[request.api_version, raw_frame.frame[raw_frame.body :]] = known
+        cached = CachedResponse(self.outcome(row), row.status is Status.OK)
+        self.cached_responses[request.api_version, raw_frame.frame[raw_frame.body :]] = cached
 
     def line(self, connection: int | None, client: str | None, broker: str | None, row: Row) -> str:
         """Write a row, without the end of the line."""
@@ -403,13 +403,13 @@ class Lines:
 
     def errors_text(self, codes: tuple[int, ...]) -> str:
         """Write the names of error codes as a list; cached."""
-        known = self.error_texts.get(codes)
-        if known is None:
-            known = json.dumps([ErrorCode.name_of(code) for code in codes], separators=(",", ":"))
+        cached = self.error_texts.get(codes)
+        if cached is None:
+            cached = json.dumps([ErrorCode.name_of(code) for code in codes], separators=(",", ":"))
             if len(self.error_texts) == MAX_CACHED:
                 self.error_texts.clear()
-            self.error_texts[codes] = known
-        return known
+            self.error_texts[codes] = cached
+        return cached
 
     def redacted_text(
         self, message: Message, version: int, fields: list[RecordsField], doubtful: bool

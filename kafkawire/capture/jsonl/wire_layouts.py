@@ -139,7 +139,7 @@ def field_of(number: int) -> PayloadField:
 
 def payload_roles(cls: type[Structure], version: int) -> Roles | None:
     """Find the roles of a message's fields for its payloads; None if it has to be decoded."""
-    made: dict[Any, dict[str, int]] = {}
+    by_owner: dict[Any, dict[str, int]] = {}
     owner: Any = cls  # mypy does not see that it is hashable
     for field in payload_fields_of(owner):
         steps = payload_steps(cls, field, version)
@@ -149,10 +149,10 @@ def payload_roles(cls: type[Structure], version: int) -> Roles | None:
         if wanted is None:
             return None
         for at, attribute, role in wanted:
-            roles = made.setdefault(steps.owners[at], {})
+            roles = by_owner.setdefault(steps.owners[at], {})
             if roles.setdefault(attribute, role) != role:
                 return None
-    return made
+    return by_owner
 
 
 def _roles_of(

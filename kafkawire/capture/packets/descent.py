@@ -54,11 +54,11 @@ def _decode(layer: Layer, decoding: Decoding) -> list[Layer]:
 def _grouped(layer: Layer, step: Step) -> list[Layer]:
     numbers = None if step.numbers is None else step.numbers.astype(np.int64)
     next_kinds = kinds(step.kinds)
-    found = []
+    parts = []
     for number in next_kinds:
         kind = Kind(number)
         part = Layer(kind, layer.rows, step.at, layer.end, step.stop, layer.kind)
         if kind is Kind.SKIPPED:
             part.numbers = numbers
-        found.append(part if len(next_kinds) == 1 else part[step.kinds == number])
-    return found
+        parts.append(part if len(next_kinds) == 1 else part[step.kinds == number])
+    return parts

@@ -14,10 +14,10 @@ from .kinds import MAX_LENGTH, Kind
 
 def table(size: int, rows: Mapping[int, Kind], other: Kind = Kind.SKIPPED) -> Octets:
     """Return the kind of each number below `size`; other: of those that `rows` has not."""
-    found = np.full(size, other, np.uint8)
+    by_number = np.full(size, other, np.uint8)
     for number, kind in rows.items():
-        found[number] = kind
-    return found
+        by_number[number] = kind
+    return by_number
 
 
 _LENGTHS: Final = dict.fromkeys(range(MAX_LENGTH + 1), Kind.LLC)

@@ -108,10 +108,10 @@ def _ieee802_11(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
 
 def _octets(decoding: Decoding, at: Ints, end: Ints) -> Ints:
     """Return the byte at each offset, 0 where it was not captured."""
-    found = np.zeros(len(at), np.int64)
+    octets = np.zeros(len(at), np.int64)
     whole = at < end
-    found[whole] = decoding.octets[at[whole]]
-    return found
+    octets[whole] = decoding.octets[at[whole]]
+    return octets
 
 
 LINK_HANDLERS: Final[dict[Kind, Callable[[Headers, Layer, Decoding], Step]]] = {

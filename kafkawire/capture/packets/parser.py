@@ -139,13 +139,13 @@ class PacketParser:
         end = len(data)
         complete: dict[tuple[Kind, Kind, int], list[tuple[int, int, int]]] = {}
         for row, layer, i in order:
-            found = _fragment(data, layer, i, addresses)
-            if found is None:
+            part = _fragment(data, layer, i, addresses)
+            if part is None:
                 self.skipped[Kind.CUT] += 1
                 count = Count(1, int(block.captured[row]))
                 self.undecoded.add(Reason(Kind.CUT, layer.kind), count)
                 continue
-            fragment, carried = found
+            fragment, carried = part
             payload = self.defragmenter.add(fragment)
             if payload is None:
                 self.skipped[layer.kind] += 1
@@ -164,12 +164,12 @@ class PacketParser:
     def _segments(
         self, block: PacketBlock, data: bytes, layers: list[Layer], addresses: Addresses
     ) -> Segments:
-        found = []
+        whole_layers = []
         for layer in layers:
             whole, cut = complete_headers(layer)
-            found.append(whole)
+            whole_layers.append(whole)
             self._count(block, cut)
-        tcp = _in_packet_order(found)
+        tcp = _in_packet_order(whole_layers)
         headers = take_rows(data, tcp.at, HEADERS[Kind.TCP])
         at = tcp.at + (headers["offset"] >> 4).astype(np.int64) * 4
         valid = (headers["offset"] >= 0x50) & (at <= tcp.stop)

@@ -58,10 +58,10 @@ class SegmentRows:
     def payload_bytes(self, start: i64, end: i64) -> i64:
         """Add up the payload bytes of segments."""
         total: i64 = 0
-        at = start * NUMBERS_BYTES + SIZE_AT
-        while at < end * NUMBERS_BYTES:
-            total += read_i64_le(self.numbers, at)
-            at += NUMBERS_BYTES
+        offset = start * NUMBERS_BYTES + SIZE_AT
+        while offset < end * NUMBERS_BYTES:
+            total += read_i64_le(self.numbers, offset)
+            offset += NUMBERS_BYTES
         return total
 
 
@@ -74,7 +74,7 @@ def ordinary_rows(block: PcapBlock, passed_over: bytes = PASSED_OVER) -> Segment
     passed_over: what carries no TCP (`kinds`).
     """
     data, shape = block.data, block.shape
-    found = ordinary_segments(
+    segments = ordinary_segments(
         data,
         block.offsets,
         shape.size,
@@ -84,4 +84,4 @@ def ordinary_rows(block: PcapBlock, passed_over: bytes = PASSED_OVER) -> Segment
         block.first,
         passed_over,
     )
-    return None if found is None else SegmentRows(data, *found)
+    return None if segments is None else SegmentRows(data, *segments)

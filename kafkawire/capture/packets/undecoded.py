@@ -57,14 +57,14 @@ class Undecoded:
     def problems(self) -> list[Skipped]:
         """Return a problem for each reason, the most frequent first."""
         ordered = sorted(self.counts.items(), key=lambda one: (-one[1].packets, one[0]))
-        found = [Skipped(_text(reason, count), count.bytes) for reason, count in ordered]
-        if len(found) <= MAX_REASONS:
-            return found
+        skipped = [Skipped(_text(reason, count), count.bytes) for reason, count in ordered]
+        if len(skipped) <= MAX_REASONS:
+            return skipped
         rest = Count()
         for _, count in ordered[MAX_REASONS:]:
             rest += count
-        more = f"{_packets(rest)} not decoded: {len(found) - MAX_REASONS} more reasons"
-        return [*found[:MAX_REASONS], Skipped(more, rest.bytes)]
+        more = f"{_packets(rest)} not decoded: {len(skipped) - MAX_REASONS} more reasons"
+        return [*skipped[:MAX_REASONS], Skipped(more, rest.bytes)]
 
 
 class Skipped(NamedTuple):
@@ -163,5 +163,5 @@ def _why(reason: Reason) -> str:
         return "802.11 frames, " + ("encrypted" if number else "in fragments or aggregated")
     space = SPACES.get(header, "EtherType")
     shown = f"{number:#06x}" if space in IN_HEX else str(number)
-    known = NAMES.get((space, number))
-    return f"{space} {shown}" + (f" ({known})" if known else "")
+    protocol = NAMES.get((space, number))
+    return f"{space} {shown}" + (f" ({protocol})" if protocol else "")

@@ -83,8 +83,8 @@ class Message(Generic[Item]):
         if self._row is not None:
             return self._row.message is not None
         header = self.header
-        known = KAFKA_APIS.api(header.api_key or 0)
-        side = known.request if header.direction == "request" else known.response
+        api = KAFKA_APIS.api(header.api_key or 0)
+        side = api.request if header.direction == "request" else api.response
         version = header.api_version or 0
         if side is None:
             return False
@@ -101,14 +101,14 @@ class Message(Generic[Item]):
         get = OWN.get(field)
         if get is not None:
             return Values(get(self))
-        found = list(OF_EXCHANGE[field](self, names))
+        values = list(OF_EXCHANGE[field](self, names))
         complete = self.alone
         if self.other is not None:
-            found += OF_EXCHANGE[field](self.other, names)
+            values += OF_EXCHANGE[field](self.other, names)
             complete = True
-        if complete and not found:
-            found = list(ABSENT.get(field, ()))
-        return Values(found, complete)
+        if complete and not values:
+            values = list(ABSENT.get(field, ()))
+        return Values(values, complete)
 
 
 def _content(item: LocatedItem | Located) -> Row | RawFrame:
@@ -203,8 +203,8 @@ def _errors(message: AnyMessage, _: Names | None) -> list[str]:
 
 
 def _topics(message: AnyMessage, names: Names | None) -> list[str]:
-    found = list(_entities(message, names).topics.values())
-    return _texts(found, names)
+    topics = list(_entities(message, names).topics.values())
+    return _texts(topics, names)
 
 
 def _texts(topics: list[Topic], names: Names | None) -> list[str]:
@@ -217,8 +217,8 @@ def _texts(topics: list[Topic], names: Names | None) -> list[str]:
 def _partitions(message: AnyMessage, names: Names | None) -> list[int]:
     from ..tables.extraction.partition_fields import partition_references
 
-    known = TopicNames() if names is None else names.names
-    return [one.partition for one in partition_references(message.row, known)]
+    topic_names = TopicNames() if names is None else names.names
+    return [one.partition for one in partition_references(message.row, topic_names)]
 
 
 def _groups(message: AnyMessage, names: Names | None) -> list[str]:
@@ -228,9 +228,9 @@ def _groups(message: AnyMessage, names: Names | None) -> list[str]:
 def _entities(message: AnyMessage, names: Names | None) -> Any:
     from ..tables.extraction.entities import Entities
 
-    found = Entities(TopicNames() if names is None else names.names)
-    found.add(message.row)
-    return found
+    entities = Entities(TopicNames() if names is None else names.names)
+    entities.add(message.row)
+    return entities
 
 
 OF_EXCHANGE: Final[dict[str, Callable[[AnyMessage, Names | None], list[Any]]]] = {

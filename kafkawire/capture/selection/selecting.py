@@ -128,17 +128,17 @@ class Selection(Generic[Item]):
         """Judge the messages of complete exchanges."""
         for exchange in exchanges:
             rows = (row for row in (exchange.request, exchange.response) if row is not None)
-            found = [self._open.pop(id(row)) for row in rows]
-            for message in found:
-                others = [one for one in found if one is not message]
+            of_exchange = [self._open.pop(id(row)) for row in rows]
+            for message in of_exchange:
+                others = [one for one in of_exchange if one is not message]
                 message.other = others[0] if others else None
                 message.alone = not others
                 if message.verdict is None:
                     self._judge(message)
-            if self._whole and any(message.verdict for message in found):
-                for message in found:
+            if self._whole and any(message.verdict for message in of_exchange):
+                for message in of_exchange:
                     message.verdict = True
-            for message in found:
+            for message in of_exchange:
                 message.other = None
 
     def _judge(self, message: Message[Item]) -> None:

@@ -73,9 +73,9 @@ def typed(batches: Iterable[pa.RecordBatch], message: str) -> Iterator[pa.Record
     """
     columns = schema(message)
     for batch in batches:
-        found = _rows_of(batch, message)
-        if len(found):
-            yield _with_bodies(found, message, columns)
+        rows = _rows_of(batch, message)
+        if len(rows):
+            yield _with_bodies(rows, message, columns)
 
 
 def _type_of(message: str, column: Column) -> Type:
@@ -107,8 +107,8 @@ def _with_bodies(batch: pa.RecordBatch, message: str, columns: pa.Schema) -> pa.
         )
     ]
     at = columns.get_field_index(BODY)
-    made = array_of(columns.field(at).type, bodies)
-    arrays = [made if index == at else column for index, column in enumerate(batch.columns)]
+    body_column = array_of(columns.field(at).type, bodies)
+    arrays = [body_column if index == at else column for index, column in enumerate(batch.columns)]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
@@ -121,10 +121,10 @@ _defaults: Final[dict[type[Structure], Structure]] = {}
 
 def body_type(cls: type[Structure]) -> StructOf:
     """Make the type of a message or struct, over all versions."""
-    found = _types.get(cls)
-    if found is None:
-        found = _types[cls] = _new_type(cls)
-    return found
+    cached = _types.get(cls)
+    if cached is None:
+        cached = _types[cls] = _new_type(cls)
+    return cached
 
 
 def _new_type(cls: type[Structure]) -> StructOf:
@@ -140,10 +140,10 @@ def _field_type(field: Field) -> Type:
 
 
 def _default(cls: type[Structure]) -> Structure:
-    found = _defaults.get(cls)
-    if found is None:
-        found = _defaults[cls] = cls()
-    return found
+    default = _defaults.get(cls)
+    if default is None:
+        default = _defaults[cls] = cls()
+    return default
 
 
 def _has_tags(cls: type[Structure]) -> bool:

@@ -249,6 +249,6 @@ class Connections:
 
     def merge(self, connection: int, stats: ConnectionStats) -> None:
         """Add what was counted of some rows of a connection elsewhere."""
-        known = self._open.setdefault(connection, stats)
-        if known is not stats:
-            known.merge(stats)
+        counted = self._open.setdefault(connection, stats)
+        if counted is not stats:
+            counted.merge(stats)

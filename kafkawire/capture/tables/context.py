@@ -62,9 +62,9 @@ class Context:
 
     def decode(self, located_item: LocatedItem) -> Located:
         """Decode a frame, and learn the topic names in it."""
-        found = located(located_item, self.limits)
-        self.learn(found.row)
-        return found
+        decoded = located(located_item, self.limits)
+        self.learn(decoded.row)
+        return decoded
 
     def exchanges(self) -> Iterator[Exchange]:
         """Read the capture as exchanges."""
@@ -105,8 +105,8 @@ def _is_naming(item: Row | RawFrame) -> bool:
     if not isinstance(item, RawFrame) or item.request is None:
         return True
     request, is_request = item.request, item.is_request
-    known = request.apis.api(request.api_key)
-    side = known.request if is_request else known.response
+    api = request.apis.api(request.api_key)
+    side = api.request if is_request else api.response
     if side is None:
         return False
     if not side.first <= request.api_version <= side.last:

@@ -128,8 +128,8 @@ OF_TABLE: Final[dict[tuple[str, str], tuple[Source, ...]]] = {
 
 def sources(table: str, field: str, columns: Collection[str]) -> list[Source]:
     """Return the columns of a table that state a field."""
-    found = OF_TABLE.get((table, field), SOURCES[field])
-    return [source for source in found if source.column in columns]
+    all_sources = OF_TABLE.get((table, field), SOURCES[field])
+    return [source for source in all_sources if source.column in columns]
 
 
 def check(where: Filter, table: str, schemas: Mapping[str, Collection[str]]) -> set[str]:
@@ -140,12 +140,12 @@ def check(where: Filter, table: str, schemas: Mapping[str, Collection[str]]) -> 
     needed: set[str] = set()
     for comparison in where.comparisons:
         name = comparison.field.name
-        found = sources(table, name, schemas[table])
-        if not found:
+        usable = sources(table, name, schemas[table])
+        if not usable:
             having = [each for each in schemas if sources(each, name, schemas[each])]
             reason = f"table {table} has no {name}; tables that have it: {', '.join(having)}"
             raise FilterError(reason, where.text, comparison.at, len(name))
-        needed |= {source.column for source in found}
+        needed |= {source.column for source in usable}
     return needed
 
 
@@ -171,12 +171,12 @@ def mask(
     row = 0
 
     def lookup(name: str) -> Values:
-        found: list[Any] = []
+        stated: list[Any] = []
         for values, source in by_field[name]:
             value = values[row]
             if value is not None or source.of_null:
-                found += source.get(value)
-        return Values(found)
+                stated += source.get(value)
+        return Values(stated)
 
     matches: list[bool] = []
     for row in range(len(next(iter(columns.values())))):  # noqa: B007 - read by lookup

@@ -162,8 +162,8 @@ class Groups:
     def restore(cls, context: Context, state: bytes) -> Groups:
         """Continue from a state. Raises StateVersionError."""
         groups = cls(context)
-        found = load(state, context=context, names=context.names)
-        groups._classic, groups._others = found
+        loaded = load(state, context=context, names=context.names)
+        groups._classic, groups._others = loaded
         return groups
 
     def requested(self, item: Located) -> None:
@@ -194,11 +194,11 @@ class GroupEvents:
     def handle(self, item: Located | Ended) -> Iterator[GroupEvent]:
         """Handle the next row; yield its events."""
         if not isinstance(item, Located):
-            found = self._pairs.end(item.connection)
+            exchanges = self._pairs.end(item.connection)
         else:
             self._groups.requested(item)
-            found = self._pairs.take(item)
-        for exchange in found:
+            exchanges = self._pairs.take(item)
+        for exchange in exchanges:
             yield from self._groups.handle(exchange)
 
 

@@ -46,7 +46,7 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
         return []
     row = item.row
     request_packet = row.request_packet
-    made = (
+    values = (
         *context.where(row, *item[:3]),
         row.direction,
         row.api_key,
@@ -63,7 +63,7 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
         _body(row, context),
         _raw(row, context),
     )
-    return [made]
+    return [values]
 
 
 def _body(row: Row, context: Context) -> str | None:
@@ -74,9 +74,9 @@ def _body(row: Row, context: Context) -> str | None:
     cls: Any = type(message)  # mypy does not see that it is hashable
     if not payload_fields_of(cls):
         return to_json_text(message, version, secrets=secrets, doubtful=doubtful)
-    made = shown_json(message, version, secrets, doubtful)
-    add_payloads(made, message, version, limits=context.limits, secrets=secrets)
-    return json.dumps(made, separators=(",", ":"))
+    obj = shown_json(message, version, secrets, doubtful)
+    add_payloads(obj, message, version, limits=context.limits, secrets=secrets)
+    return json.dumps(obj, separators=(",", ":"))
 
 
 def _raw(row: Row, context: Context) -> bytes | None:

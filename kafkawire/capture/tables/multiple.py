@@ -37,8 +37,8 @@ def _problems(context: Context) -> RowMaker:
 
 
 def _connections(context: Context) -> RowMaker:
-    made = connections.Connections(context)
-    return lambda item: () if item is None else made.handle(item)
+    maker = connections.Connections(context)
+    return lambda item: () if item is None else maker.handle(item)
 
 
 def _group_events(context: Context) -> RowMaker:

@@ -50,14 +50,14 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
     if not isinstance(item, Located):
         return []
     row = item.row
-    made = []
+    rows = []
     if row.status not in NO_PROBLEM:
-        made.append(_row(item, row.status.value, row.length, row.error, context))
+        rows.append(_row(item, row.status.value, row.length, row.error, context))
     for field in records_fields(row, context.names):
         for found in batches_in(field):
             if isinstance(found, CorruptRecords):
-                made.append(_row(item, "records", len(field.data), found, context))
-    return made
+                rows.append(_row(item, "records", len(field.data), found, context))
+    return rows
 
 
 def _row(

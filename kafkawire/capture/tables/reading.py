@@ -63,8 +63,8 @@ def read(  # noqa: PLR0913 - options by name
     package = None if registry is None else registry.name
     chosen = checked(where, [table], package)
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
-    found = read_together(Context(traffic, secrets, limits), [table], batch_rows)
-    matching = found if chosen is None else _matching(found, chosen, traffic)
+    batches = read_together(Context(traffic, secrets, limits), [table], batch_rows)
+    matching = batches if chosen is None else _matching(batches, chosen, traffic)
     return (batch for _, batch in matching)
 
 
@@ -99,8 +99,8 @@ def read_tables(  # noqa: PLR0913 - options by name
     traffic.on_problem = on_problem
     is_bare = not bodies and wanted == ["messages"]
     context = (_BareContext if is_bare else Context)(traffic, secrets, limits)
-    found = read_together(context, wanted, batch_rows)
-    return found if chosen is None else _matching(found, chosen, traffic)
+    batches = read_together(context, wanted, batch_rows)
+    return batches if chosen is None else _matching(batches, chosen, traffic)
 
 
 def checked(
@@ -114,8 +114,10 @@ def checked(
     names = list(names)
     for name in names:
         if package not in (None, OURS) and name not in OF_ANY_PACKAGE:
-            known = ", ".join(OF_ANY_PACKAGE)
-            raise ValueError(f"table {name!r} has only Kafka's messages; tables of others: {known}")
+            names_of_tables = ", ".join(OF_ANY_PACKAGE)
+            raise ValueError(
+                f"table {name!r} has only Kafka's messages; tables of others: {names_of_tables}"
+            )
     if where is None:
         for name in names:
             TABLES[name]
@@ -123,12 +125,12 @@ def checked(
     from ..filters import parse  # only for a filter
     from .filtering import check
 
-    found = parse(where, package or OURS) if isinstance(where, str) else where
+    condition = parse(where, package or OURS) if isinstance(where, str) else where
     schemas = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
     for name in names:
         TABLES[name]
-        check(found, name, schemas)
-    return found
+        check(condition, name, schemas)
+    return condition
 
 
 def _matching(
@@ -137,17 +139,17 @@ def _matching(
     from .filtering import filtered
 
     for name, batch in batches:
-        found = filtered(batch, name, where, traffic.first_ns)
-        if len(found):
-            yield name, found
+        matching = filtered(batch, name, where, traffic.first_ns)
+        if len(matching):
+            yield name, matching
 
 
 class _BareContext(Context):
     """Removes decoded bodies from rows, once their names are learned."""
 
     def decode(self, located_item: LocatedItem) -> Located:
-        found = super().decode(located_item)
-        return found._replace(row=found.row._replace(message=None, raw=b""))
+        decoded = super().decode(located_item)
+        return decoded._replace(row=decoded.row._replace(message=None, raw=b""))
 
 
 def _traffic(  # noqa: PLR0913 - options of a reader

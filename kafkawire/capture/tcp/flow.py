@@ -284,9 +284,9 @@ class Flow:
 
     def give_up_gap(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up the first gap to free memory."""
-        known = None if self._out_of_order is None else self._out_of_order.first()
-        if known is not None:
-            self._give_up(known, GapReason.LIMIT, packet, time_ns, out)
+        gap = None if self._out_of_order is None else self._out_of_order.first()
+        if gap is not None:
+            self._give_up(gap, GapReason.LIMIT, packet, time_ns, out)
 
     def finish(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up all missing bytes, also acknowledged ones behind the last captured byte."""

@@ -215,9 +215,9 @@ class TlsConnection:
             side.overhead += record.size
             from_client = run.side == self.client
             early = from_client and session.client.early_data
-            known = session.has_handshake_keys(self._key_log, from_client)
+            has_keys = session.has_handshake_keys(self._key_log, from_client)
             side.unreadable += record.size
-            may_follow = session.is_13 and (early or not known)
+            may_follow = session.is_13 and (early or not has_keys)
             if not may_follow or side.unreadable > MAX_UNREADABLE:
                 side.give_up(Problem.WRONG_KEYS)
             elif early:
@@ -268,21 +268,21 @@ class TlsConnection:
         decryption, buffer = side.decryption, side.buffer
         assert session is not None
         assert decryption is not None
-        at = 0
+        offset = 0
         while True:
-            at, record = buffer.search(at)
+            offset, record = buffer.search(offset)
             if record is None:
                 break
             opened = decryption.open(session, self._key_log, record)
             if opened is not None:
-                self._passed_over(run, at, out)
+                self._passed_over(run, offset, out)
                 buffer.drop(record.size)
                 side.encrypted, side.searching, side.failures = not session.is_13, False, 0
                 self._opened(record, opened, run, out)
                 self._take(run, out)
                 return
-            at += 1
-        self._passed_over(run, at, out)
+            offset += 1
+        self._passed_over(run, offset, out)
         if not decryption.tries:
             side.give_up(Problem.LOST)
 

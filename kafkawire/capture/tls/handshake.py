@@ -62,8 +62,8 @@ class Handshake:
             if self.hello is None:
                 return Problem.INVALID_HELLO
             # the transcript is only needed for a pre-master secret
-            known = self._key_log.secret(PREMASTER, self.hello.random)
-            self._transcript = None if known is None else b""
+            premaster = self._key_log.secret(PREMASTER, self.hello.random)
+            self._transcript = None if premaster is None else b""
         self._transcribe(message)
         if kind == SERVER_HELLO and self.session is None:
             return self._server_hello(side, body)

@@ -86,14 +86,14 @@ class _Fields:
 
     def extensions(self) -> dict[int, bytes]:
         """Read the extensions, which may be missing."""
-        found: dict[int, bytes] = {}
+        by_type: dict[int, bytes] = {}
         if self.at == len(self.data):
-            return found
+            return by_type
         listed = _Fields(self.vector(2))
         while listed.at < len(listed.data):
             kind = listed.number(2)
-            found[kind] = listed.vector(2)
-        return found
+            by_type[kind] = listed.vector(2)
+        return by_type
 
 
 def parse_client_hello(body: bytes) -> ClientHello | None:
@@ -156,9 +156,9 @@ class HandshakeMessages:
 
     def add(self, fragment: bytes) -> list[bytes]:
         """Take the content of a record; return the complete messages with their headers."""
-        found: list[bytes] = []
+        messages: list[bytes] = []
         if self.overflow:
-            return found
+            return messages
         held = self._held
         held += fragment
         while len(held) >= MESSAGE_HEADER:
@@ -169,6 +169,6 @@ class HandshakeMessages:
             elif end > len(held):
                 break
             else:
-                found.append(bytes(held[:end]))
+                messages.append(bytes(held[:end]))
                 del held[:end]
-        return found
+        return messages

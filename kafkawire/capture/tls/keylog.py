@@ -94,16 +94,16 @@ class KeyLog:
     def add(self, text: bytes) -> None:
         """Add the lines of a key log, such as that of a pcapng Decryption Secrets Block."""
         for line in text.splitlines():
-            found = _LINE.fullmatch(line.strip())
-            if found is None and (of_session := _SESSION.fullmatch(line.strip())):
+            match = _LINE.fullmatch(line.strip())
+            if match is None and (of_session := _SESSION.fullmatch(line.strip())):
                 session, secret = (bytes.fromhex(each.decode()) for each in of_session.groups())
                 self._secrets[SESSION, session] = secret
                 continue
-            if found is None:
+            if match is None:
                 skipped = _SKIPPED.fullmatch(line.strip())
                 self.invalid += skipped is None or skipped[1] in (*LABELS, b"RSA")
                 continue
-            label, random, secret = found[1], found[2], bytes.fromhex(found[3].decode())
+            label, random, secret = match[1], match[2], bytes.fromhex(match[3].decode())
             if label not in LABELS:
                 continue
             if label != PREMASTER and len(secret) not in LENGTHS:
@@ -113,10 +113,10 @@ class KeyLog:
 
     def copy(self) -> KeyLog:
         """Return a key log of the same secrets, to which others may be added."""
-        made = KeyLog()
-        made.invalid = self.invalid
-        made._secrets |= self._secrets
-        return made
+        copied = KeyLog()
+        copied.invalid = self.invalid
+        copied._secrets |= self._secrets
+        return copied
 
     def secret(self, label: bytes, client_random: bytes) -> bytes | None:
         """Return the secret of a connection; of SESSION, by the session id instead."""
@@ -128,11 +128,11 @@ def parse_key_log(data: bytes, name: str) -> KeyLog:
 
     Raises KeyLogError if it has lines, and none of them is valid.
     """
-    found = KeyLog(data)
+    key_log = KeyLog(data)
     lines = sum(1 for line in data.splitlines() if line.strip())
-    if found.invalid and found.invalid == lines:
+    if key_log.invalid and key_log.invalid == lines:
         raise KeyLogError(name, "not a key log in NSS format (no valid line)")
-    return found
+    return key_log
 
 
 def read_key_log(path: str | Path) -> KeyLog:

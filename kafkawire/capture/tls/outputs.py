@@ -48,20 +48,22 @@ class Problem(StrEnum):
 
 def joined(out: list[Output]) -> list[Output]:
     """Join the plaintext of adjacent records that one packet completed."""
-    found: list[Output] = []
-    at = 0
-    while at < len(out):
-        first = out[at]
-        at += 1
+    runs: list[Output] = []
+    position = 0
+    while position < len(out):
+        first = out[position]
+        position += 1
         if isinstance(first, Run):
-            start = at - 1
-            while at < len(out) and _continues(first, out[at]):
-                at += 1
-            if at - start > 1:
-                data = b"".join([each.data for each in out[start:at] if isinstance(each, Run)])
+            start = position - 1
+            while position < len(out) and _continues(first, out[position]):
+                position += 1
+            if position - start > 1:
+                data = b"".join(
+                    [each.data for each in out[start:position] if isinstance(each, Run)]
+                )
                 first = plaintext(first, first.position, data)
-        found.append(first)
-    return found
+        runs.append(first)
+    return runs
 
 
 def _continues(run: Run, other: Output) -> bool:

@@ -79,26 +79,28 @@ class RecordBuffer:
 
     def take(self) -> tuple[list[Record], bool]:
         """Take all complete records; whether what follows can be a record."""
-        found: list[Record] = []
+        records: list[Record] = []
         if self.held < self._need:
-            return found, True
+            return records, True
         data = self._joined()
-        at, valid = 0, True
+        offset, valid = 0, True
         while True:
-            if len(data) - at < HEADER:
+            if len(data) - offset < HEADER:
                 self._need = HEADER
                 break
-            if not (_HEADER.match(data, at) and _plausible(data, at)):
+            if not (_HEADER.match(data, offset) and _plausible(data, offset)):
                 valid = False
                 break
-            end = at + HEADER + int.from_bytes(data[at + 3 : at + HEADER])
+            end = offset + HEADER + int.from_bytes(data[offset + 3 : offset + HEADER])
             if end > len(data):
-                self._need = end - at
+                self._need = end - offset
                 break
-            found.append(Record(data[at], data[at : at + HEADER], data[at + HEADER : end]))
-            at = end
-        self._keep(data, at)
-        return found, valid
+            records.append(
+                Record(data[offset], data[offset : offset + HEADER], data[offset + HEADER : end])
+            )
+            offset = end
+        self._keep(data, offset)
+        return records, valid
 
     def search(self, start: int) -> tuple[int, Record | None]:
         """Find the first place from `start` on where an encrypted record may begin.
@@ -106,16 +108,18 @@ class RecordBuffer:
         Returns the place, and the record if it is complete.
         """
         data = self._joined()
-        found = _ENCRYPTED.search(data, start)
-        while found is not None and not _plausible(data, found.start()):
-            found = _ENCRYPTED.search(data, found.start() + 1)
-        if found is None:
+        match = _ENCRYPTED.search(data, start)
+        while match is not None and not _plausible(data, match.start()):
+            match = _ENCRYPTED.search(data, match.start() + 1)
+        if match is None:
             return max(start, len(data) - HEADER + 1), None
-        at = found.start()
-        end = at + HEADER + int.from_bytes(data[at + 3 : at + HEADER])
+        offset = match.start()
+        end = offset + HEADER + int.from_bytes(data[offset + 3 : offset + HEADER])
         if end > len(data):
-            return at, None
-        return at, Record(data[at], data[at : at + HEADER], data[at + HEADER : end])
+            return offset, None
+        return offset, Record(
+            data[offset], data[offset : offset + HEADER], data[offset + HEADER : end]
+        )
 
     def drop(self, size: int) -> None:
         """Drop the first bytes."""

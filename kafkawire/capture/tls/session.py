@@ -94,13 +94,13 @@ class Session:
         random = self.client.random
         if self.is_13:
             label = SECRETS[from_client, Epoch.TRAFFIC]
-            found = key_log.secret(label, random)
+            secret = key_log.secret(label, random)
         else:
             label = MASTER
-            found = self._known_master(key_log) or key_log.secret(PREMASTER, random)
+            secret = self._known_master(key_log) or key_log.secret(PREMASTER, random)
         if not len(key_log):
             return "no keys were given"
-        return "" if found else f"the key log has no {label.decode()} of this connection"
+        return "" if secret else f"the key log has no {label.decode()} of this connection"
 
     def has_handshake_keys(self, key_log: KeyLog, from_client: bool) -> bool:
         """Whether encrypted handshake messages can be decrypted."""
@@ -152,9 +152,9 @@ class Session:
 
     def _master(self, key_log: KeyLog) -> bytes | None:
         random = self.client.random
-        found = self._known_master(key_log)
-        if found is not None:
-            return found
+        master = self._known_master(key_log)
+        if master is not None:
+            return master
         premaster = key_log.secret(PREMASTER, random)
         if premaster is None:
             return None

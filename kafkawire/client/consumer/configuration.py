@@ -135,10 +135,10 @@ def reset(value: Setting) -> object:
     name, _, rest = str(value).partition(":")
     if name == Reset.TIMESTAMP.value and rest.isdigit():
         return ResetPolicy(Reset.TIMESTAMP, int(rest))
-    found = DURATION.fullmatch(rest) if name == Reset.DURATION.value else None
-    if found is not None and any(found.groups()):
-        d, h, m = (int(found[each] or 0) for each in "dhm")
-        seconds = ((d * 24 + h) * 60 + m) * 60 + float(found["s"] or 0)
+    match = DURATION.fullmatch(rest) if name == Reset.DURATION.value else None
+    if match is not None and any(match.groups()):
+        d, h, m = (int(match[each] or 0) for each in "dhm")
+        seconds = ((d * 24 + h) * 60 + m) * 60 + float(match["s"] or 0)
         return ResetPolicy(Reset.DURATION, round(seconds * 1000))
     plain = {each.value: each for each in (Reset.EARLIEST, Reset.LATEST, Reset.NONE)}
     if rest or name not in plain:
@@ -156,19 +156,19 @@ def assignors(value: Setting) -> object:
         listed = value.split(",")
     elif isinstance(value, list | tuple):
         listed = value
-    found = tuple(map(assignor, listed))
-    if not found:
+    parsed = tuple(map(assignor, listed))
+    if not parsed:
         raise ValueError("expected at least one assignor")
-    return found
+    return parsed
 
 
 def assignor(value: object) -> object:
     """Return an assignor by name; custom assignors as they are."""
     if isinstance(value, str):
-        known = ASSIGNORS.get(value.strip())
-        if known is None:
+        by_name = ASSIGNORS.get(value.strip())
+        if by_name is None:
             raise ValueError(f"unknown assignor {value!r}: expected one of {', '.join(ASSIGNORS)}")
-        return known
+        return by_name
     missing = [each for each in ASSIGNOR_ATTRIBUTES if not hasattr(value, each)]
     if missing:
         raise ValueError(f"invalid assignor {value!r}: missing {', '.join(missing)}")

@@ -63,8 +63,8 @@ class OffsetQueries:
         """Hand the results of lookups to the user or to `positions`."""
         assert isinstance(event.key, tuple)
         if event.key[0] == USER:
-            found = {each: _offset(result) for each, result in event.found.items()}
-            return [events.OffsetsFound(event.key[1], found, event.failed)]
+            offsets = {each: _offset(result) for each, result in event.found.items()}
+            return [events.OffsetsFound(event.key[1], offsets, event.failed)]
         return self._components.positions.handle(event)
 
 

@@ -106,13 +106,13 @@ class Subscription:
         """
         if self.pattern is None:
             return False
-        found = frozenset(
+        matching = frozenset(
             topic.name
             for topic in view.topics.values()
             if not topic.is_internal and not topic.error and self.pattern.fullmatch(topic.name)
         )
-        changed = found != self.topics
-        self.topics = found
+        changed = matching != self.topics
+        self.topics = matching
         return changed
 
     def _set_mode(self, mode: Mode) -> None:

@@ -59,11 +59,11 @@ def checked_headers(headers: object) -> Headers:
     if not isinstance(headers, tuple | list):
         kind = type(headers).__name__
         raise InvalidValue(f"expected a tuple or list of (name, value), got {kind}", "headers")
-    found = []
+    pairs = []
     for at, each in enumerate(headers):
         name, value = pair(each, f"headers[{at}]", "(name, value)")
         field = f"headers[{at}]"
         if not isinstance(name, ReplacedText):  # of a consumed record
             name = text(name, f"{field} name", longest=INT32)
-        found.append((name, content(value, f"{field} value")))
-    return tuple(found)
+        pairs.append((name, content(value, f"{field} value")))
+    return tuple(pairs)

@@ -39,10 +39,10 @@ MOST_IN_FLIGHT_IN_ORDER: Final = 5
 
 def acks(value: Setting) -> object:
     """Parse 0, 1 or all."""
-    found = ACKS.get(str(value).strip().lower())
-    if found is None or isinstance(value, bool):
+    parsed = ACKS.get(str(value).strip().lower())
+    if parsed is None or isinstance(value, bool):
         raise ValueError(f"expected one of 0, 1, all, got {value!r}")
-    return found
+    return parsed
 
 
 PRODUCER_KEYS: Final[Mapping[str, Key]] = {

@@ -100,11 +100,13 @@ class DeliveryReports:
     ) -> Iterator[UpdateLeader | RequestMetadataUpdate]:
         reported = row.current_leader
         if reported.leader_id >= 0:
-            known = self._view.partition(queue.topic, queue.partition)
+            metadata = self._view.partition(queue.topic, queue.partition)
             yield UpdateLeader(
                 queue.topic, queue.partition, reported.leader_id, reported.leader_epoch, endpoints
             )
-            queue.leader_changed = known is not None and reported.leader_epoch > known.leader_epoch
+            queue.leader_changed = (
+                metadata is not None and reported.leader_epoch > metadata.leader_epoch
+            )
         if code.invalid_metadata:
             yield RequestMetadataUpdate()
 

@@ -146,10 +146,10 @@ class PartitionQueue:
 
     def resolved(self) -> list[Batch]:
         """Remove and return the batches whose results can be reported."""
-        found = []
+        resolved = []
         while self.unresolved and self.unresolved[0].done:
-            found.append(self.unresolved.popleft())
-        return found
+            resolved.append(self.unresolved.popleft())
+        return resolved
 
     def _begin(self, identity: ProducerIdAndEpoch) -> None:
         self.identity, self.reset, self.acknowledged, self._next_sequence = (

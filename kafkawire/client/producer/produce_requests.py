@@ -63,8 +63,8 @@ class Produce:
     def highest(self) -> int:
         if self.transactional_id is not None and self.transaction_version < IMPLICIT_PARTITIONS:
             return FIRST_WITH_IMPLICIT_PARTITIONS - 1
-        known = all(row.topic_id != ZERO_UUID for row in self.rows)
-        return FIRST_WITH_TOPIC_IDS if known else LAST_WITH_NAMES
+        have_ids = all(row.topic_id != ZERO_UUID for row in self.rows)
+        return FIRST_WITH_TOPIC_IDS if have_ids else LAST_WITH_NAMES
 
     def build(self, version: int) -> Message:
         by_id = version >= FIRST_WITH_TOPIC_IDS
@@ -124,12 +124,12 @@ OUTCOMES: Final[Mapping[int, BatchOutcome]] = {
 
 def outcome_of(code: ErrorCode, records: int, idempotent: bool) -> BatchOutcome:
     """Return what becomes of a batch of that many records."""
-    found = OUTCOMES.get(code, BatchOutcome.RETRY if code.retriable else BatchOutcome.FAILED)
-    if found is BatchOutcome.SPLIT and records < 2:
+    outcome = OUTCOMES.get(code, BatchOutcome.RETRY if code.retriable else BatchOutcome.FAILED)
+    if outcome is BatchOutcome.SPLIT and records < 2:
         return BatchOutcome.FAILED
-    if found is BatchOutcome.SEQUENCE_ERROR and not idempotent:
+    if outcome is BatchOutcome.SEQUENCE_ERROR and not idempotent:
         return BatchOutcome.FAILED
-    return found
+    return outcome
 
 
 def error_text(row: PartitionProduceResponse) -> str:

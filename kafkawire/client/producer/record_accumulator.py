@@ -123,13 +123,13 @@ class RecordAccumulator:
         if self.closed or not is_plain(topic, partition, key, value, timestamp):
             return False
         name = cast(str, topic)
-        known = self._view.topics.get(name)
-        if known is None or name in self._blocked:
+        metadata = self._view.topics.get(name)
+        if metadata is None or name in self._blocked:
             return False
         return self._join(
             token,
             name,
-            known.partitions,
+            metadata.partitions,
             cast(int | None, partition),
             cast(bytes | None, key),
             cast(bytes | None, value),

@@ -82,12 +82,12 @@ class Sender:
 
     def next_due(self, now: float, flush_to: int) -> float | None:
         """Return when the next lingering batch will be ready."""
-        found = [
+        times = [
             self._ready_at(queue, flush_to)
             for queue in self._accumulator.busy.values()
             if self._allowed(queue)
         ]
-        return min((at for at in found if at > now), default=None)
+        return min((at for at in times if at > now), default=None)
 
     def _round(self, now: float, flush_to: int) -> Iterator[ProduceBatches]:
         """Make at most one request for each broker."""

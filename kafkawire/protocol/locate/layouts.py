@@ -45,10 +45,10 @@ _made: Final[dict[tuple[type[Structure], int], Layout]] = {}
 
 def layout_of(cls: type[Structure], version: int, flexible: int | None) -> Layout:
     """Return the layout of a struct in a version; flexible: its message's first flexible one."""
-    found = _made.get((cls, version))
-    if found is None:
-        found = _made[cls, version] = _make(cls, version, flexible)
-    return found
+    layout = _made.get((cls, version))
+    if layout is None:
+        layout = _made[cls, version] = _make(cls, version, flexible)
+    return layout
 
 
 def _make(cls: type[Structure], version: int, flexible: int | None) -> Layout:
@@ -117,9 +117,9 @@ def check_of(field: Field, version: int, flexible: int | None) -> Check:
 
 def primitive(type: str) -> Check:
     """Make the check of a primitive type."""
-    found = CHECKS.get(type)
-    if found is not None:
-        return found
+    check = CHECKS.get(type)
+    if check is not None:
+        return check
     bits = 8 * SIZES[type]
     low, high = (0, 2**bits - 1) if type[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     return partial(check_integer, name=type, low=low, high=high)

@@ -30,18 +30,18 @@ def locate_encode(
     cls = type(message)
     unfit = failure.path if isinstance(failure, FieldNotInVersion) else ""
     values = Values(cls.__name__, cls.__module__, lenient, unfit)
-    found: EncodeError | None = None
+    located: EncodeError | None = None
     try:
         flexible = package.index.get(cls.__name__).flexible
         values.struct(message, layout_of(cls, version, flexible))
     except EncodeError as error:
-        found = error.with_traceback(None)
+        located = error.with_traceback(None)
     except UnknownApiKey:
         return None
     of_type = isinstance(failure, AttributeError | TypeError)  # a value of a wrong type
-    if of_type and (found is None or isinstance(found, FieldNotInVersion)):
-        return values.suspect or found
-    return found
+    if of_type and (located is None or isinstance(located, FieldNotInVersion)):
+        return values.suspect or located
+    return located
 
 
 LOCATORS: Final = Locators(decode=locate_decode, encode=locate_encode)

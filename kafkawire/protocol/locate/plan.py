@@ -26,10 +26,10 @@ _made: Final[dict[tuple[type[Structure], int], Plan]] = {}
 
 def plan_of(cls: type[Structure], version: int, flexible: int | None) -> Plan:
     """Return the layout of a struct in a version; flexible: its message's first flexible one."""
-    found = _made.get((cls, version))
-    if found is None:
-        found = _made[cls, version] = _make(cls, version, flexible)
-    return found
+    layout = _made.get((cls, version))
+    if layout is None:
+        layout = _made[cls, version] = _make(cls, version, flexible)
+    return layout
 
 
 def _make(cls: type[Structure], version: int, flexible: int | None) -> Plan:

@@ -119,9 +119,9 @@ class Walk:
             self.begin_element()
             start = self.pos
             tag = self.uvarint()
-            known = plan.tagged.get(tag)
-            if known is not None:
-                self.known_tag(*known)
+            tagged_field = plan.tagged.get(tag)
+            if tagged_field is not None:
+                self.known_tag(*tagged_field)
                 continue
             misplaced = plan.elsewhere.get(tag)
             self.steps.append(misplaced or f".{UNKNOWN_TAGS}[{unknown}]")
@@ -221,13 +221,13 @@ def read_text(walk: Walk, size: int, nullable: bool) -> None:
     if n < 0:
         walk.null(nullable, start)
         return
-    at = walk.take(n)
+    begin = walk.take(n)
     if walk.lenient:
         return
     try:
-        walk.data[at : walk.pos].decode("utf-8")
+        walk.data[begin : walk.pos].decode("utf-8")
     except UnicodeDecodeError as error:
-        bad = at + error.start
+        bad = begin + error.start
     else:
         return
     raise walk.fault(InvalidText, f"the byte {walk.data[bad]:#04x} is not UTF-8", bad)

@@ -95,13 +95,13 @@ def place_connections(
     A region that could decode less than a quarter of its bytes in place shuffles all of them, so
     that the packets which it shuffles do not wait for its decoding.
     """
-    found = [_summed(*index.region(start, end)) for start, end in regions]
-    duplicated = _shared_hashes([ids for ids, _ in found])
+    summed = [_summed(*index.region(start, end)) for start, end in regions]
+    duplicated = _shared_hashes([ids for ids, _ in summed])
     # The connection of a fragment is not known yet.
-    shuffle_all = index.fragments or sum(len(ids) for ids, _ in found) > MAX_COMPARED
-    shared = [is_among(duplicated, ids) for ids, _ in found]
+    shuffle_all = index.fragments or sum(len(ids) for ids, _ in summed) > MAX_COMPARED
+    shared = [is_among(duplicated, ids) for ids, _ in summed]
     spanning, inner = (
-        _joined_up([(ids[at], sizes[at]) for (ids, sizes), at in zip(found, chosen, strict=True)])
+        _joined_up([(ids[at], sizes[at]) for (ids, sizes), at in zip(summed, chosen, strict=True)])
         for chosen in (shared, [~at for at in shared])
     )
     least = sharing.large(int(index.bytes.sum()))
@@ -109,7 +109,7 @@ def place_connections(
     visited = connection_ids(visits)
     shuffled: list[Hashes | None] = []
     shuffled_parts: list[tuple[Hashes, Ints]] = []
-    for (ids, sizes), is_shared in zip(found, shared, strict=True):
+    for (ids, sizes), is_shared in zip(summed, shared, strict=True):
         is_shuffled = ~is_among(visited, ids)
         in_place = is_shuffled & ~is_shared
         shuffle_region = shuffle_all or 4 * int(sizes[in_place].sum()) < int(
@@ -156,20 +156,20 @@ def _choose_visits(
     """
     ids, sizes = spanning
     total = int(index.bytes.sum())
-    found = []
+    connection_sets = []
     rest = np.ones(len(ids), bool)
     for at in _largest(sizes, sharing.large(total)).tolist():
         group = _connection_set(ids[at : at + 1], int(sizes[at]), index)
         if int(index.bytes[group.splits].sum()) <= MAX_READ_RATIO * group.size:
-            found.append(group)
+            connection_sets.append(group)
             rest[at] = False
     ids, sizes = ids[rest], sizes[rest]
     if not sharing.buckets and sharing.cores * total <= SHUFFLE_COST * int(sizes.sum()):
         if len(inner[0]) <= MAX_CONNECTIONS:
             ids, sizes = _joined_up([(ids, sizes), inner])
         for members in _distribute(sizes, sharing.cores):
-            found.append(_connection_set(ids[members], int(sizes[members].sum()), index))
-    return found
+            connection_sets.append(_connection_set(ids[members], int(sizes[members].sum()), index))
+    return connection_sets
 
 
 def _distribute(sizes: Ints, count: int) -> list[Ints]:

@@ -121,9 +121,9 @@ def sum_up(packed: Iterable[bytes]) -> AllFacts:
         first_packets, stated_names, counted, unjoined = pickle.loads(one)
         firsts.append(np.frombuffer(first_packets, np.int64))
         for id, stated in stated_names.items():
-            known = names.setdefault(id, {})
+            of_id = names.setdefault(id, {})
             for name, at in stated.items():
-                known[name] = min(at, known.get(name, at))
+                of_id[name] = min(at, of_id.get(name, at))
         sums.update(counted)
         fragments |= unjoined
     return AllFacts(

@@ -83,7 +83,7 @@ def choose_files(
     plain: indexes of files that are read. A directory whose files are all ignored gets an entry of
     its own among the skipped inputs.
     """
-    found = Chosen([], [])
+    chosen = Chosen([], [])
     directories = [each.directory for each in files.origins]
     present = np.unique(files.codes).tolist()
     ignored = {directories[code]: True for code in present}
@@ -93,14 +93,14 @@ def choose_files(
         ignored[each.file.directory] &= is_ignored
         if is_ignored or (lenient and each.verdict.refused):
             file = each.file if each.splits else None
-            found.skipped.append(SkippedInput(each.file.name, each.verdict, file))
+            chosen.skipped.append(SkippedInput(each.file.name, each.verdict, file))
         else:
-            found.readable.append((at, each))
+            chosen.readable.append((at, each))
     nothing = Verdict(FileStatus.UNREADABLE, "a directory without captures", None, 1)
-    found.skipped[:0] = [
+    chosen.skipped[:0] = [
         SkippedInput(name, nothing) for name, all_of_it in ignored.items() if name and all_of_it
     ]
-    return found
+    return chosen
 
 
 def raise_first(readable: Iterable[OpenedInput], skipped: Iterable[SkippedInput]) -> None:

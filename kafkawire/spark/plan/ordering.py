@@ -70,10 +70,10 @@ class OrderedFiles:
         parts: dict[int, list[Part]] = {}
         places: list[int] = []
         for at, each in self.opened.items():
-            found = by_name.get(each.file.name, [])
-            packets = sum(proof.packets for _, proof in found)
-            parts[at] = [Part(at, self.sets[at], proof.split, packets) for _, proof in found]
-            places += [place for place, _ in found]
+            candidates = by_name.get(each.file.name, [])
+            packets = sum(proof.packets for _, proof in candidates)
+            parts[at] = [Part(at, self.sets[at], proof.split, packets) for _, proof in candidates]
+            places += [place for place, _ in candidates]
         listed, rows = self._parts(parts, whole=False)
         rows[listed.header == NO_HEADER] = places
         return listed, rows

@@ -124,9 +124,9 @@ class Part:
         """
         for block in read(self.split).blocks():
             numbered = block.numbered(packet_id(self.file, block.first))
-            found = visited_rows(numbered, ids, self.set, self.split.file.tunnels)
-            if len(found):
-                yield found
+            visited = visited_rows(numbered, ids, self.set, self.split.file.tunnels)
+            if len(visited):
+                yield visited
 
     def rows(self, partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
         """Read the part as rows to shuffle."""
@@ -226,9 +226,9 @@ def split_fragments(
     Also returns the rows of the fragments, and the other packets that were not decoded.
     """
     parser = PacketParser(tunnels)
-    found = parser.parse(block)
+    segments = parser.parse(block)
     if not fragment_count(parser):
-        return found, np.empty(0, np.int64), parser.undecoded
+        return segments, np.empty(0, np.int64), parser.undecoded
     rows = np.array(_find_fragments(block, 0, tunnels), np.int64)
     others = np.setdiff1d(np.arange(len(block)), rows)
     parser = PacketParser(tunnels)
@@ -284,12 +284,12 @@ def reassemble_fragments(
             yield from _undecoded_fragments(parser, file, last, partitioner)
             parser, file = PacketParser(tunnels), packet_file
         block, numbers = fragments_in(body)
-        found = parser.parse(block)
-        found = replace(found, packet=numbers[found.packet - 1])
+        segments = parser.parse(block)
+        segments = replace(segments, packet=numbers[segments.packet - 1])
         last = int(numbers[-1])
-        for at in range(0, len(found), SEGMENTS_PER_ROW):
+        for at in range(0, len(segments), SEGMENTS_PER_ROW):
             yield from segment_rows(
-                take(found, slice(at, at + SEGMENTS_PER_ROW)), sets[file], partitioner
+                take(segments, slice(at, at + SEGMENTS_PER_ROW)), sets[file], partitioner
             )
     yield from _undecoded_fragments(parser, file, last, partitioner)
 

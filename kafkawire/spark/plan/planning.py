@@ -265,17 +265,17 @@ def with_placement(cut: Plan, ordered: OrderedFiles, run: Run, size: int, sharin
 def prove_parts(parts: Sequence[Part], run: Run) -> tuple[Stitched, list[SplitIndex]]:
     """Read the splits of parts until their starts are proven; also returns their indexes."""
     sets = {part.split.file: part.set for part in parts}
-    known: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
+    by_key: dict[tuple[InputFile, int, Edge | None], SplitIndex] = {}
 
     def proofs(splits: Sequence[Split]) -> list[Proof]:
         indexes = run(index_split, [(split, sets[split.file]) for split in splits])
-        found = [index.proof for index in indexes]
-        keys = [(proof.split.file, proof.split.ordinal, proof.start) for proof in found]
-        known.update(zip(keys, indexes, strict=True))
-        return found
+        found_proofs = [index.proof for index in indexes]
+        keys = [(proof.split.file, proof.split.ordinal, proof.start) for proof in found_proofs]
+        by_key.update(zip(keys, indexes, strict=True))
+        return found_proofs
 
     stitched = prove([part.split for part in parts], proofs)
-    return stitched, [known[split.file, split.ordinal, split.start] for split in stitched.splits]
+    return stitched, [by_key[split.file, split.ordinal, split.start] for split in stitched.splits]
 
 
 def task_ranges(volumes: Ints, size: int) -> list[tuple[int, int]]:
@@ -299,9 +299,9 @@ def judge_files(
     problems = {file: list(found) for file, found in stitched.problems.items()}
     links: dict[InputFile, dict[str, CaptureError]] = {}
     for index in split_indexes:
-        known = links.setdefault(index.proof.split.file, {})
+        of_file = links.setdefault(index.proof.split.file, {})
         for problem in index.links:
-            known.setdefault(problem.reason, problem)
+            of_file.setdefault(problem.reason, problem)
     for file, found in links.items():
         file_problems = problems.setdefault(file, [])
         reported = {each.reason for each in file_problems if isinstance(each, UnsupportedLinkType)}

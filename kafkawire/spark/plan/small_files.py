@@ -174,13 +174,13 @@ def _indexed(header: PcapHeader, heads: Sequence[Head], tunnels: tuple[str, ...]
     if not plain.all():
         rest = np.flatnonzero(~plain)
         parser = PacketParser(tunnels)
-        found = parser.parse(select(block, rest))
+        segments = parser.parse(select(block, rest))
         if parser.problems or parser.undecoded.counts or fragment_count(parser):
             left = np.union1d(left, file[rest])
         else:
-            files = np.concatenate([files, file[rest[found.packet - block.first]]])
-            sums = np.concatenate([sums, endpoint_sums(found)])
-            sizes = np.concatenate([sizes, found.captured])
+            files = np.concatenate([files, file[rest[segments.packet - block.first]]])
+            sums = np.concatenate([sums, endpoint_sums(segments)])
+            sizes = np.concatenate([sizes, segments.captured])
     kept = np.setdiff1d(np.arange(len(heads)), left)
     among = np.isin(files, kept)
     connections, sums, sizes = _grouped(files[among], sums[among], sizes[among], len(heads))

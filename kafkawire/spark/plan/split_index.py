@@ -106,25 +106,25 @@ def index_split(one: tuple[Split, int]) -> SplitIndex:
     """Index a split of a set. Raises OSError if it cannot be read."""
     split, set = one
     reading = read(split)
-    found = [NO_SUMS]
+    all_sums = [NO_SUMS]
     links: Links = {}
     fragments = undecoded = False
     row = 0
     for block in reading.blocks():
         sums, others = plain_sums(block, set, row)
-        found.append(sums)
+        all_sums.append(sums)
         if len(others):
             rest = select(block.columns(), others)
             note_links(rest, links)
             parsed, pieces, found_undecoded = split_fragments(rest, split.file.tunnels)
             undecoded |= bool(found_undecoded.counts)
             rows = row + others[parsed.packet - block.first]
-            found.append(packet_sums(hashes(parsed, set), parsed.captured, rows, parsed.flags))
+            all_sums.append(packet_sums(hashes(parsed, set), parsed.captured, rows, parsed.flags))
             fragments |= len(pieces) > 0
         row += len(block)
     return _index_of(
         reading.proof,
-        Sums(*map(np.concatenate, zip(*found, strict=True))),
+        Sums(*map(np.concatenate, zip(*all_sums, strict=True))),
         links,
         fragments=fragments,
         undecoded=undecoded,
@@ -176,5 +176,5 @@ def first_packets(parts: Sequence[Part], indexes: Sequence[SplitIndex]) -> Ints 
     is_first = np.diff(every[order], prepend=~every[order[:1]]) != 0
     if np.concatenate(syn)[order][~is_first].any():
         return None
-    found = np.sort(packets[order][is_first])
-    return found if len(found) <= MAX_CONNECTIONS else None
+    earliest = np.sort(packets[order][is_first])
+    return earliest if len(earliest) <= MAX_CONNECTIONS else None

@@ -48,9 +48,9 @@ def visited_rows(block: Block, ids: Hashes, set: int, tunnels: tuple[str, ...] =
 
 def _parsed(block: Block, rows: Ints, ids: Hashes, set: int, tunnels: tuple[str, ...]) -> Segments:
     """Parse some packets of a block; returns the segments of some connections."""
-    found = PacketParser(tunnels).parse(select(block.columns(), rows))
-    found = take(found, is_among(ids, hashes(found, set)))
-    return replace(found, packet=block.first + rows[found.packet - block.first])
+    segments = PacketParser(tunnels).parse(select(block.columns(), rows))
+    segments = take(segments, is_among(ids, hashes(segments, set)))
+    return replace(segments, packet=block.first + rows[segments.packet - block.first])
 
 
 def _numbered(found: SegmentRows, packets: Ints) -> SegmentRows:
@@ -63,8 +63,8 @@ def _numbered(found: SegmentRows, packets: Ints) -> SegmentRows:
 def column(rows: SegmentRows, name: str) -> Ints:
     """Return a column of the numbers of segments."""
     numbers = np.frombuffer(rows.numbers, "<i8").reshape(-1, len(NUMBERS))
-    found: Ints = numbers[:, NUMBERS.index(name)]
-    return found
+    numbers_of_name: Ints = numbers[:, NUMBERS.index(name)]
+    return numbers_of_name
 
 
 def header_places(block: PcapBlock) -> tuple[bytes, bytes, int, bool]:

@@ -65,8 +65,8 @@ def plain_rows(
 
 def is_syn(flags: npt.NDArray[np.uint8] | Ints) -> npt.NDArray[np.bool_]:
     """Return which segments ask for a connection: SYN without ACK."""
-    found: npt.NDArray[np.bool_] = flags & (SYN | ACK) == SYN
-    return found
+    opening: npt.NDArray[np.bool_] = flags & (SYN | ACK) == SYN
+    return opening
 
 
 def header_sums(heads: npt.NDArray[np.void]) -> Hashes:

@@ -122,8 +122,8 @@ def hashes(segments: Segments, set: int) -> Hashes:
 def endpoint_sums(segments: Segments) -> Hashes:
     """Return the sums of the hashes of both endpoints, the same in both directions."""
     ports = segments.ports
-    found = endpoint_hashes(segments.source_high, segments.source_low, ports >> 16)
-    return found + endpoint_hashes(
+    mixed = endpoint_hashes(segments.source_high, segments.source_low, ports >> 16)
+    return mixed + endpoint_hashes(
         segments.destination_high, segments.destination_low, ports & 0xFFFF
     )
 
@@ -131,11 +131,11 @@ def endpoint_sums(segments: Segments) -> Hashes:
 def key_hashes(keys: Sequence[bytes]) -> Hashes:
     """Return the hashes of connections by their keys, in set 0."""
     ends = np.frombuffer(b"".join(keys), KEY)
-    found = endpoint_hashes(ends["source_high"], ends["source_low"], ends["source_port"])
-    found = found + endpoint_hashes(
+    mixed = endpoint_hashes(ends["source_high"], ends["source_low"], ends["source_port"])
+    mixed = mixed + endpoint_hashes(
         ends["destination_high"], ends["destination_low"], ends["destination_port"]
     )
-    return finish_hashes(found, 0)
+    return finish_hashes(mixed, 0)
 
 
 def finish_hashes(found: Hashes, set: int | Hashes) -> Hashes:
@@ -148,12 +148,12 @@ def is_among(several: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
     """Return which hashes are among `several`, which are sorted."""
     if not len(several):
         return np.zeros(len(hashes), bool)
-    found: npt.NDArray[np.bool_]
+    among: npt.NDArray[np.bool_]
     if len(several) == 1:
-        found = hashes == several[0]
+        among = hashes == several[0]
     else:
-        found = several[np.minimum(np.searchsorted(several, hashes), len(several) - 1)] == hashes
-    return found
+        among = several[np.minimum(np.searchsorted(several, hashes), len(several) - 1)] == hashes
+    return among
 
 
 # -- rows
@@ -255,10 +255,10 @@ def concatenated(several: Sequence[Segments]) -> Segments:
     bases = np.cumsum([0, *(len(each.data) for each in several[:-1])]).tolist()
     columns = {name: np.concatenate([getattr(s, name) for s in several]) for name in _COLUMNS}
     columns["at"] = np.concatenate([s.at + base for s, base in zip(several, bases, strict=True)])
-    found = Segments(data=b"".join([each.data for each in several]), **columns)
-    if (np.diff(found.packet) > 0).all():
-        return found
-    return take(found, np.argsort(found.packet, kind="stable"))
+    joined = Segments(data=b"".join([each.data for each in several]), **columns)
+    if (np.diff(joined.packet) > 0).all():
+        return joined
+    return take(joined, np.argsort(joined.packet, kind="stable"))
 
 
 def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:

@@ -70,10 +70,10 @@ def on_workers(
             yield function(items[at])
 
     count = max(1, min(len(items), tasks or len(items)))
-    found: list[Any] = (
+    results: list[Any] = (
         spark.sparkContext.parallelize(range(len(items)), count).mapPartitions(task).collect()
     )
-    return found
+    return results
 
 
 def begin_workers(spark: SparkSession, clock: Callable[[], float] = monotonic) -> Any:

@@ -51,8 +51,8 @@ class ResumedPcap(PcapDecoder):
         super().__init__(header, position=edge.position, first=first, seconds=edge.seconds)
 
     def places(self, block: PcapBlock) -> Ints:
-        found: Ints = np.frombuffer(block.offsets, np.int64) + block.position
-        return found
+        positions: Ints = np.frombuffer(block.offsets, np.int64) + block.position
+        return positions
 
     def edge(self, block: PcapBlock, row: int, before: Edge) -> Edge:
         places = self.places(block)
@@ -71,8 +71,8 @@ class ResumedPcapng(PcapngDecoder):
         super().__init__(section, position=edge.position, first=first)
 
     def places(self, block: PacketBlock) -> Ints:
-        found: Ints = block.start + (block.position - self.bytes_at)
-        return found
+        positions: Ints = block.start + (block.position - self.bytes_at)
+        return positions
 
     def edge(self, block: PacketBlock, row: int, before: Edge) -> Edge:  # noqa: ARG002
         section = self.section

@@ -214,7 +214,7 @@ def file_list(files: Iterable[InputFile]) -> FileList:
             code = origins.setdefault(Origin(*last), len(origins))
         codes.append(code)
     texts = names.build()
-    found = FileList(
+    listed = FileList(
         texts,
         paths.build() if differ else texts,
         np.frombuffer(sizes, np.int64),
@@ -222,7 +222,7 @@ def file_list(files: Iterable[InputFile]) -> FileList:
         (*origins,),
         np.frombuffer(codes, np.int32),
     )
-    return found.take(_first_of_each(found.names, np.frombuffer(hashes, np.int64)))
+    return listed.take(_first_of_each(listed.names, np.frombuffer(hashes, np.int64)))
 
 
 def _first_of_each(names: Texts, hashes: Ints) -> Ints:

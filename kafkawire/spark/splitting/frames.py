@@ -84,15 +84,19 @@ def marks(reader: Reader, size: int, spacing: int) -> list[Mark]:
     Members after the last readable one belong to the last mark. Returns one mark if a file cannot
     be split.
     """
-    found = [Mark(0, 0)]
-    at = position = 0
+    member_marks = [Mark(0, 0)]
+    packed = position = 0
     for member in _members(reader, size):
         # No mark where only padding or a seek table follows: reading there would give nothing.
-        if member.size and at - found[-1].packed >= spacing and position > found[-1].position:
-            found.append(Mark(at, position))
-        at += member.packed
+        if (
+            member.size
+            and packed - member_marks[-1].packed >= spacing
+            and position > member_marks[-1].position
+        ):
+            member_marks.append(Mark(packed, position))
+        packed += member.packed
         position += member.size
-    return found
+    return member_marks
 
 
 def _members(reader: Reader, size: int) -> Iterator[Member]:
@@ -106,16 +110,16 @@ def _members(reader: Reader, size: int) -> Iterator[Member]:
 
 
 def _bgzf(window: Window) -> Iterator[Member]:
-    at = 0
-    while (size := _bgzf_size(window.take(at, 18))) is not None:
-        trailer = window.take(at + size - 4, 4)
+    offset = 0
+    while (size := _bgzf_size(window.take(offset, 18))) is not None:
+        trailer = window.take(offset + size - 4, 4)
         if len(trailer) < 4:
             return
         content = int.from_bytes(trailer, "little")
         if not content and size != EMPTY_BGZF:
             return
         yield Member(size, content)
-        at += size
+        offset += size
 
 
 def _bgzf_size(head: bytes) -> int | None:
@@ -130,10 +134,10 @@ def _bgzf_size(head: bytes) -> int | None:
 
 
 def _zstd(window: Window) -> Iterator[Member]:
-    at = 0
-    while (member := _zstd_frame(window, at)) is not None:
+    offset = 0
+    while (member := _zstd_frame(window, offset)) is not None:
         yield member
-        at += member.packed
+        offset += member.packed
 
 
 def _zstd_frame(window: Window, start: int) -> Member | None:

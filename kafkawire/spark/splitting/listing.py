@@ -98,8 +98,8 @@ def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
 def _names(path: Path, recursive: bool) -> Iterator[str]:
     """List what is in a directory and not hidden, by name."""
     if recursive:
-        found = sorted(path.rglob("*"))
-        return (str(each) for each in found if not _hidden(each.relative_to(path).parts))
+        paths = sorted(path.rglob("*"))
+        return (str(each) for each in paths if not _hidden(each.relative_to(path).parts))
     prefix = "" if str(path) == "." else os.path.join(path, "")
     found_names = sorted(os.listdir(path))
     return (prefix + name for name in found_names if not name.startswith(HIDDEN))
@@ -127,8 +127,8 @@ def _remote(store: Store, path: str, recursive: bool) -> Iterator[InputFile]:
     if wild := PATTERN.search(path):
         root = path[: wild.start()].rpartition("/")[0]
         pattern = path.lstrip("/").split("/")  # fsspec paths may start with a slash or not
-        found = _under(store, root, deep=True)
-        files = [each for each in found if matches(each.path.lstrip("/").split("/"), pattern)]
+        objects = _under(store, root, deep=True)
+        files = [each for each in objects if matches(each.path.lstrip("/").split("/"), pattern)]
         if not files:
             raise FileNotFoundError(f"{name}: no file matches")
         directory = ""
@@ -167,9 +167,9 @@ def _under(store: Store, root: str, *, deep: bool) -> list[FileInfo]:
 
     with explained(store.uri(root)):
         selector = FileSelector(root, allow_not_found=True, recursive=deep)
-        found = filesystem(store).get_file_info(selector)
+        infos = filesystem(store).get_file_info(selector)
     # an empty object whose name ends in a slash is a directory marker
-    return sorted((one for one in found if one.type == FileType.File), key=lambda one: one.path)
+    return sorted((one for one in infos if one.type == FileType.File), key=lambda one: one.path)
 
 
 def _remote_file(store: Store, about: FileInfo) -> InputFile:

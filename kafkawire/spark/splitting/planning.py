@@ -44,16 +44,16 @@ def plan(file: InputFile, split_bytes: int, *, walk: bool | None = None) -> list
         if packed := is_compressed(head):
             head = _unpacked_head(reader, file.size)
             stored = marks(reader, file.size, split_bytes)
-    known = _known(file, head)
-    if known is None or (packed and len(stored) == 1):
+    split = _known(file, head)
+    if split is None or (packed and len(stored) == 1):
         return [Split(file, whole=True, start=Edge(0), first=1)]
     if packed:
-        known = replace(known, marks=(stored[0], None))
-        return _guessed(known, [mark.position for mark in stored], stored)
+        split = replace(split, marks=(stored[0], None))
+        return _guessed(split, [mark.position for mark in stored], stored)
     lows = list(range(0, max(file.size, 1), split_bytes))
     if file.store.is_local if walk is None else walk:
-        return list(_walked(known, lows))
-    return _guessed(known, lows, [])
+        return list(_walked(split, lows))
+    return _guessed(split, lows, [])
 
 
 def _unpacked_head(reader: Reader, size: int) -> bytes:
@@ -83,7 +83,7 @@ def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
     assert known.start is not None
     second = probe(replace(known, high=known.start.position + 1)).end
     guess = known.start if second.position == END else second
-    found = []
+    proofs = []
     for ordinal, (low, high) in enumerate(pairwise([*lows, END])):
         split = replace(known, ordinal=ordinal, low=low, high=high)
         if ordinal:
@@ -91,8 +91,8 @@ def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
         if stored:
             later = stored[ordinal + 1] if ordinal + 1 < len(stored) else None
             split = replace(split, marks=(stored[ordinal], later))
-        found.append(split)
-    return found
+        proofs.append(split)
+    return proofs
 
 
 def _walked(known: Split, lows: list[int]) -> Iterator[Split]:

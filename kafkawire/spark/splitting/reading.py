@@ -145,9 +145,9 @@ class Reading:
                 held += len(piece.data)
                 if held < looked:
                     continue
-            at = self._search(b"".join(piece.data for piece in window), ended=piece is None)
-            if at is not None and low + at < self.split.high:
-                return replace(guess, position=low + at), chain(_behind(window, at), pieces)
+            offset = self._search(b"".join(piece.data for piece in window), ended=piece is None)
+            if offset is not None and low + offset < self.split.high:
+                return replace(guess, position=low + offset), chain(_behind(window, offset), pieces)
             if piece is None or low + held >= self.split.high + WINDOW:
                 return None, iter(())
             looked *= 8
@@ -156,11 +156,11 @@ class Reading:
         header, near = self.split.header, self.split.guess.seconds
         if header is None:
             return find_block(data, 0, self.split.guess.order)
-        found = find_packet(data, 0, header.shape, near=near, ended=ended)
-        if found is None and near is not None:
+        offset = find_packet(data, 0, header.shape, near=near, ended=ended)
+        if offset is None and near is not None:
             # The capture may be longer than the time range searched around its first packet.
-            found = find_packet(data, 0, header.shape, ended=ended)
-        return found
+            offset = find_packet(data, 0, header.shape, ended=ended)
+        return offset
 
 
 def read(split: Split) -> Reading:

@@ -106,14 +106,14 @@ class Packed:
         """Do nothing: no piece is marked as the last one read."""
 
     def _unpacked(self, begin: Mark, end: Mark | None) -> Iterator[bytes]:
-        made = begin.position
+        produced = begin.position
         if end is not None:
             member_range = Unpacked(chunks(self._reader, begin.packed, end.packed))
             for data in member_range:
-                made += len(data)
-                self.astray = made > end.position
+                produced += len(data)
+                self.astray = produced > end.position
                 yield data
-            self.confirmed = member_range.problem is None and made == end.position
+            self.confirmed = member_range.problem is None and produced == end.position
             self.astray = not self.confirmed
             if self.confirmed:
                 begin = end
@@ -121,8 +121,8 @@ class Packed:
         at = begin.position
         for data in rest:
             at += len(data)
-            if at > made:
-                yield data[max(0, made - at + len(data)) :]
+            if at > produced:
+                yield data[max(0, produced - at + len(data)) :]
         if rest.problem is not None:
             kind, (reason, offset) = type(rest.problem), rest.problem.args
             self.problem = kind(reason, begin.position + offset)

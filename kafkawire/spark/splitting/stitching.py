@@ -40,11 +40,11 @@ class Stitched:
     @property
     def problems(self) -> dict[InputFile, list[CaptureError]]:
         """The problems of each file, as the serial reader reports them."""
-        found: dict[InputFile, list[CaptureError]] = {}
+        problems: dict[InputFile, list[CaptureError]] = {}
         for proof in self.proven:
-            known = found.setdefault(proof.split.file, [])
-            known += _news(known, proof.problems)
-        return found
+            of_file = problems.setdefault(proof.split.file, [])
+            of_file += _news(of_file, proof.problems)
+        return problems
 
 
 def stitch(proofs: Iterable[Proof]) -> Stitched:

@@ -167,8 +167,8 @@ def located(uri: str, options: Mapping[str, str]) -> tuple[Store, str]:
         return Store(), parts.path
     if scheme in _BY_URI and parts.username is not None:
         raise ValueError(f"{scheme}://: a password in the URI is not supported")
-    given = {**options, **_credentials(parts.username, parts.password)}
-    kept = tuple(sorted(given.items()))
+    merged = {**options, **_credentials(parts.username, parts.password)}
+    kept = tuple(sorted(merged.items()))
     host = parts.netloc.rpartition("@")[2]
     # a "?" is part of the object name or of a pattern
     path = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -194,8 +194,8 @@ def filesystem(store: Store) -> FileSystem:
         return fs.LocalFileSystem()
     try:
         if opener := OPENERS.get(store.scheme):
-            found: FileSystem = getattr(fs, opener)(**options)
-            return found
+            filesystem_of_store: FileSystem = getattr(fs, opener)(**options)
+            return filesystem_of_store
         if store.scheme in _BY_HOST:
             host, _, port = store.host.partition(":")
             return fs.HadoopFileSystem(host or "default", int(port or 0), **options)

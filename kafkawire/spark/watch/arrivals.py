@@ -49,11 +49,11 @@ class Arrivals:
     def finished(self, *, all: bool = False) -> list[InputFile]:
         """List the finished files; all: every file, as nobody writes any more. Raises OSError."""
         files = self._files()
-        found = files
+        complete = files
         if self._rule is not Finished.RENAMED and not all:
-            found = followed(files) if self._rule is Finished.NEXT else self._unchanged(files)
-        self.unfinished = len(files) - len(found)
-        return found
+            complete = followed(files) if self._rule is Finished.NEXT else self._unchanged(files)
+        self.unfinished = len(files) - len(complete)
+        return complete
 
     def _files(self) -> list[InputFile]:
         if not any(self._directory.iterdir()):
@@ -68,15 +68,15 @@ class Arrivals:
 
     def _unchanged(self, files: Iterable[InputFile]) -> list[InputFile]:
         now, before, self._seen = self._clock(), self._seen, {}
-        found = []
+        unchanged = []
         for file in files:
             size, modified, since = before.get(file.name, (-1, None, now))
             if (size, modified) != (file.size, file.modified_ns):
                 since = now
             self._seen[file.name] = file.size, file.modified_ns, since
             if now - since >= self._still:
-                found.append(file)
-        return found
+                unchanged.append(file)
+        return unchanged
 
 
 def followed(files: Iterable[InputFile]) -> list[InputFile]:

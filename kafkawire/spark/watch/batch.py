@@ -108,12 +108,12 @@ def run(
     rows = Counter[str](dict.fromkeys(work.tables, 0))
     for row in written:
         rows.update({row["table"]: row["rows"]} if row["table"] else {})
-    made = commit_of(commit_log, summary, taken, rows, folder.name, late=late, closed=closing)
-    commit_log.commit(made)
+    commit = commit_of(commit_log, summary, taken, rows, folder.name, late=late, closed=closing)
+    commit_log.commit(commit)
     log(f"batch {number}: committed")
     commit_log.publish()
-    log(f"batch {number}: " + ", ".join(f"{n} {table}" for table, n in made.tables.items()))
-    return made
+    log(f"batch {number}: " + ", ".join(f"{n} {table}" for table, n in commit.tables.items()))
+    return commit
 
 
 def settings_of(commit_log: CommitLog, work: Work, plan: Plan, *, closing: bool) -> BatchSettings:

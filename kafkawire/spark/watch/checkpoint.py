@@ -62,11 +62,11 @@ def read_checkpoint(folder: Path | None) -> Checkpoint:
     """Read the checkpoint of an earlier batch."""
     if folder is None:
         return Checkpoint(ConnectionNumbers({}, {}), [])
-    found = json.loads((folder / CHECKPOINT).read_text())
-    names = {bytes.fromhex(id): name for id, name in found["names"].items()}
-    numbers = {int(first): number for first, number in found["numbers"].items()}
+    stored = json.loads((folder / CHECKPOINT).read_text())
+    names = {bytes.fromhex(id): name for id, name in stored["names"].items()}
+    numbers = {int(first): number for first, number in stored["numbers"].items()}
     return Checkpoint(
-        ConnectionNumbers(numbers, names), [folder / name for name in found["states"]]
+        ConnectionNumbers(numbers, names), [folder / name for name in stored["states"]]
     )
 
 

@@ -254,8 +254,8 @@ def _sync(folder: Path) -> None:
 
 def read_commit(path: Path) -> Commit:
     """Read a commit. Raises ValueError, TypeError and KeyError for another file."""
-    found: dict[str, Any] = json.loads(path.read_text())
-    files = tuple(CommittedFile(**each) for each in found.pop("files"))
-    if found.pop("classes", None):  # format 1
-        found["state_version"] = 0
-    return Commit(**{**found, "files": files, "reached": tuple(found["reached"])})
+    stored: dict[str, Any] = json.loads(path.read_text())
+    files = tuple(CommittedFile(**each) for each in stored.pop("files"))
+    if stored.pop("classes", None):  # format 1
+        stored["state_version"] = 0
+    return Commit(**{**stored, "files": files, "reached": tuple(stored["reached"])})

@@ -30,12 +30,12 @@ def _protocol(before: str | None, after: str | None) -> str | None:
 
 
 def _versions(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    by_version: dict[tuple[int, int], dict[str, Any]] = {}
     for one in [*before, *after]:
         key = one["api_key"], one["api_version"]
-        requests = one["requests"] + (found[key]["requests"] if key in found else 0)
-        found[key] = {**one, "requests": requests}
-    return [found[key] for key in sorted(found)]
+        requests = one["requests"] + (by_version[key]["requests"] if key in by_version else 0)
+        by_version[key] = {**one, "requests": requests}
+    return [by_version[key] for key in sorted(by_version)]
 
 
 ADDED: Final = (

@@ -155,16 +155,16 @@ class PairDecoder:
             self._known_at = batch[0].known_at
             self._drain()
             for item in batch:
-                found = located(item)
+                located_item = located(item)
                 if reason:
-                    found = _with_reason(found, reason)
-                assert found.connection is not None
-                self._seen.add(found.connection)
+                    located_item = _with_reason(located_item, reason)
+                assert located_item.connection is not None
+                self._seen.add(located_item.connection)
                 self._known_at = item.known_at
-                self._facts.row(found.row)
-                self._context.learn(found.row)
-                self._columnar.add(item, found.row)
-                self._item(found)
+                self._facts.row(located_item.row)
+                self._context.learn(located_item.row)
+                self._columnar.add(item, located_item.row)
+                self._item(located_item)
         self._drain()
 
     def _drain(self) -> None:
@@ -182,10 +182,10 @@ class PairDecoder:
             self._bytes += row.length
             if row.direction == "request" and row.api_key in CAUSES:
                 self._group(row, item)
-            found = self._pairs.take(item)
+            exchanges = self._pairs.take(item)
         else:
-            found = self._pairs.end(item.connection)
-        for exchange in found:
+            exchanges = self._pairs.end(item.connection)
+        for exchange in exchanges:
             self._exchange(exchange)
         if len(self._items) >= CHUNK_ITEMS or self._bytes >= CHUNK_BYTES:
             self.flush()

@@ -101,26 +101,26 @@ class Watcher:
 
         closing: no more files come after them. stop: called between batches.
         """
-        found = [file for file in self._untaken(files) if self._examine(file)]
-        fresh = sorted((self._first_packet_ns[file.name], file.name, file) for file in found)
+        examined = [file for file in self._untaken(files) if self._examine(file)]
+        fresh = sorted((self._first_packet_ns[file.name], file.name, file) for file in examined)
         last = self.commit_log.last
         reached = last.reached if last else (NO_TIME, "")
         late: list[InputFile] = []
         regular: list[InputFile] = []
         for at, name, file in fresh:
             (late if at != NO_TIME and (at, name) < reached else regular).append(file)
-        made: list[Commit] = []
+        commits: list[Commit] = []
         for chunk in self._chunks(late):
             if stop():
-                return made
-            made.append(self._run(chunk, late=True))
+                return commits
+            commits.append(self._run(chunk, late=True))
         open = self.commit_log.last is not None and not self.commit_log.last.closed
         chunks = list(self._chunks(regular)) or ([[]] if closing and open else [])
         for at, chunk in enumerate(chunks, 1):
             if stop():
-                return made
-            made.append(self._run(chunk, closing=closing and at == len(chunks)))
-        return made
+                return commits
+            commits.append(self._run(chunk, closing=closing and at == len(chunks)))
+        return commits
 
     def take_frame(self, frame: DataFrame, _batch_id: int) -> None:
         """Take the files whose paths are in a batch of a stream: a function for `foreachBatch`.
@@ -134,10 +134,10 @@ class Watcher:
 
     def _run(self, files: Sequence[InputFile], **kind: bool) -> Commit:
         names = [file.name for file in files]
-        made = run(self._spark, self.commit_log, self._work, names, log=self._log, **kind)
-        self.refused |= {file.name for file in made.files if FileStatus(file.status) in REFUSED}
-        self.findings += made.tables.get(PROBLEMS, 0)
-        return made
+        commit = run(self._spark, self.commit_log, self._work, names, log=self._log, **kind)
+        self.refused |= {file.name for file in commit.files if FileStatus(file.status) in REFUSED}
+        self.findings += commit.tables.get(PROBLEMS, 0)
+        return commit
 
     def _untaken(self, files: Iterable[InputFile]) -> Iterator[InputFile]:
         for file in files:
@@ -159,18 +159,18 @@ class Watcher:
         if file.name in self._ignored:
             return False
         if file.name not in self._first_packet_ns:
-            found = open_input(file, None, walk=False, lenient=True)
-            if found.verdict.status is FileStatus.IGNORED:
+            opened = open_input(file, None, walk=False, lenient=True)
+            if opened.verdict.status is FileStatus.IGNORED:
                 self._ignored.add(file.name)
-                self._log(f"{file.name}: {found.verdict}")
+                self._log(f"{file.name}: {opened.verdict}")
                 return False
-            if not found.splits:
+            if not opened.splits:
                 if file.name not in self.refused:
-                    self._log(f"{file.name}: {found.verdict}")
+                    self._log(f"{file.name}: {opened.verdict}")
                 self.refused.add(file.name)
                 return False
             self.refused.discard(file.name)
-            self._first_packet_ns[file.name] = found.first_ns
+            self._first_packet_ns[file.name] = opened.first_ns
         return True
 
     def _chunks(self, files: Sequence[InputFile]) -> Iterator[list[InputFile]]:
@@ -262,9 +262,9 @@ def watch(  # noqa: PLR0913 - the arguments are the options of a command
     with Watcher(spark, output, tables, options, rules, log, values) as watcher:
         while not stop():
             closing = mode is Mode.END
-            made = watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
+            commits = watcher.take(arrivals.finished(all=closing), closing=closing, stop=stop)
             if mode is not Mode.FOREVER:
-                if not made:
+                if not commits:
                     log("no new files")
                 if arrivals.unfinished:
                     left = plural(arrivals.unfinished, "file")

@@ -62,16 +62,16 @@ class TableFinisher:
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Finish a batch."""
-        made = self._finish.batch(batch)
-        at = made.schema.get_field_index("connection")
-        places = made.column(at)
+        finished = self._finish.batch(batch)
+        index = finished.schema.get_field_index("connection")
+        places = finished.column(index)
         if len(self._numbers):
             numbers = pa.array(self._numbers).take(places)
-            made = made.set_column(at, made.schema.field(at), numbers)
+            finished = finished.set_column(index, finished.schema.field(index), numbers)
         if self._keep is not None:
-            columns = dict(zip(made.schema.names, made.columns, strict=True))
-            made = made.filter(self._keep(columns))
-        return made
+            columns = dict(zip(finished.schema.names, finished.columns, strict=True))
+            finished = finished.filter(self._keep(columns))
+        return finished
 
 
 class TaskFiles:
@@ -148,15 +148,15 @@ def write_rows(
             for row in batch.to_pylist():
                 kind, table = row["kind"], row["name"]
                 for one in deserialise(row["body"]):
-                    made = one
+                    rows_of_table = one
                     if kind == "rows":
                         if table not in finish:
                             finish[table] = TableFinisher(table, known, files, options)
-                        made = finish[table].batch(one)
+                        rows_of_table = finish[table].batch(one)
                         if values is not None and table == RECORDS:
-                            made = with_values(made, values)
-                    if len(made):
-                        out.write(kind, table, made)
+                            rows_of_table = with_values(rows_of_table, values)
+                    if len(rows_of_table):
+                        out.write(kind, table, rows_of_table)
     for (kind, table), rows in out.rows.items():
         entry = (table if kind == "rows" else "", out.path(kind, table), rows)
         arrays = [pa.array([value], f.type) for value, f in zip(entry, WRITTEN, strict=True)]

@@ -52,14 +52,14 @@ def directories(
     """
     if directory is None or plan.first_packets is None:
         return {}
-    found: dict[str, tuple[Finish, TableDirectory]] = {}
+    by_table: dict[str, tuple[Finish, TableDirectory]] = {}
     for table, schema in schemas.items():
         finish = Finish(early_facts(plan), plan.sets, keep(table, options), schema)
         folder = directory(table, finish)
         if folder is not None:
             folder.empty()
-            found[table] = finish, folder
-    return found
+            by_table[table] = finish, folder
+    return by_table
 
 
 class FileWriters:
@@ -81,12 +81,12 @@ class FileWriters:
         if table not in self._folders:
             return False
         finish, folder = self._folders[table]
-        known = finish.with_stated(batch, facts.names)
-        if known is None:
+        with_names = finish.with_stated(batch, facts.names)
+        if with_names is None:
             return False
         if table not in self._writers:
             self._writers[table] = self._stack.enter_context(TableWriter(folder))
-        self._writers[table].add(known.batch(batch))
+        self._writers[table].add(with_names.batch(batch))
         return True
 
     def finish(self) -> dict[str, list[tuple[str, int]]]:

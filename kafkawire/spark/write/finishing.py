@@ -101,13 +101,13 @@ class Finish:
         firsts = ints(pc.fill_null(batch.column("connection"), 0))
         names: dict[tuple[int, bytes], str] = {}
         for key in product(np.unique(self._sets[firsts >> FILE_BITS]).tolist(), ids):
-            known = stated.get(key, {})
-            if len(known) != 1:
+            stated_names = stated.get(key, {})
+            if len(stated_names) != 1:
                 return None
-            (names[key],) = known
-        found = copy(self)
-        found._set_names(names)
-        return found
+            (names[key],) = stated_names
+        copied = copy(self)
+        copied._set_names(names)
+        return copied
 
     def _set_names(self, names: Mapping[tuple[int, bytes], str]) -> None:
         ids = [self._mark(uuid_text(id), set) for set, id in names]

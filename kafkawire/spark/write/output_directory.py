@@ -85,8 +85,8 @@ class Earlier:
 
 def is_part(name: str, applications: Collection[str]) -> bool:
     """Return whether a file, or its staged form, has the name of one of some applications."""
-    found = PART_OF.fullmatch(name.rpartition("/")[2])
-    return found is not None and found[1] in applications
+    match = PART_OF.fullmatch(name.rpartition("/")[2])
+    return match is not None and match[1] in applications
 
 
 class OutputDirectory:
@@ -170,21 +170,21 @@ class OutputDirectory:
         raise self._refused(f"no manifest: {kind}")
 
     def _earlier(self, names: Iterable[str]) -> Earlier:
-        found = Earlier()
+        earlier = Earlier()
         for name in (MANIFEST, UNFINISHED):
             if name in names:
                 _, each = self._parsed(name)
-                found = Earlier(
-                    found.tables | each.tables,
-                    found.files | each.files,
-                    found.applications + each.applications,
+                earlier = Earlier(
+                    earlier.tables | each.tables,
+                    earlier.files | each.files,
+                    earlier.applications + each.applications,
                 )
-        return found
+        return earlier
 
     def _parsed(self, name: str) -> tuple[dict[str, Any], Earlier]:
-        found = self._read(name)
+        content = self._read(name)
         try:
-            return found, _earlier(found)
+            return content, _earlier(content)
         except (TypeError, KeyError, AttributeError, ValueError) as error:
             raise self._refused(f"{name} is not of a job: {error}") from None
 
@@ -197,12 +197,12 @@ class OutputDirectory:
             data = source.read()
         try:
             # inputs are not kept: there may be many
-            found = json.loads(data, object_hook=lambda each: None if "status" in each else each)
+            content = json.loads(data, object_hook=lambda each: None if "status" in each else each)
         except ValueError as error:
             raise self._refused(f"{name} is not JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise self._refused(f"{name} is not of a job")
-        return found
+        return content
 
     # -- files
 
@@ -221,16 +221,16 @@ class OutputDirectory:
         applications = [*applications]
         if not applications:
             return []
-        found = (self._name(about) for table in tables for about in self._listed(table))
-        return [name for name in found if is_part(name, applications)]
+        parts = (self._name(about) for table in tables for about in self._listed(table))
+        return [name for name in parts if is_part(name, applications)]
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
         """List what is in the directory, or everything below a folder of it."""
         path = f"{self.root}/{folder}" if folder else self.root
         selector = fs.FileSelector(path, recursive=bool(folder), allow_not_found=True)
         with explained(self.store.uri(path)):
-            found = filesystem(self.store).get_file_info(selector)
-        return sorted((about for about in found if about.base_name), key=lambda each: each.path)
+            infos = filesystem(self.store).get_file_info(selector)
+        return sorted((about for about in infos if about.base_name), key=lambda each: each.path)
 
     def _name(self, about: fs.FileInfo) -> str:
         path: str = about.path

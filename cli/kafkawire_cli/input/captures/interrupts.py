@@ -153,7 +153,7 @@ class InterruptibleTraffic(Traffic):
     @classmethod
     def of(cls, traffic: Traffic, noted: Interrupts) -> InterruptibleTraffic:
         """Make the captures of another reader interruptible."""
-        made = cls(
+        interruptible = cls(
             traffic.sources,
             traffic.ports,
             traffic.limits,
@@ -164,8 +164,8 @@ class InterruptibleTraffic(Traffic):
             package=traffic.package,
             tunnels=traffic.tunnels,
         )
-        made.noted = noted
-        return made
+        interruptible.noted = noted
+        return interruptible
 
     def open(self, source: Source) -> Blocks:
         """Open a file."""

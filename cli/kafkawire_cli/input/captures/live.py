@@ -167,9 +167,9 @@ def capture_command(interface: str, ports: list[int] | None) -> list[str]:
     """Return the command that captures an interface; InputError if no program is installed."""
     wanted = " or ".join(f"tcp port {port}" for port in ports or ()) or "tcp"
     for program, arguments in PROGRAMS.items():
-        found = shutil.which(program)
-        if found is not None:
-            return [found, "-i", interface, *arguments, *FILTER_OPTION[program], wanted]
+        executable = shutil.which(program)
+        if executable is not None:
+            return [executable, "-i", interface, *arguments, *FILTER_OPTION[program], wanted]
     raise InputError("neither tcpdump nor dumpcap is installed")
 
 

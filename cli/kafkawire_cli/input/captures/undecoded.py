@@ -34,11 +34,11 @@ class Undecoded:
             self._count += problems.count("\n")
             return
         rows = problems.select(list(COLUMNS)).to_pylist()
-        found = [row for row in rows if row["kind"] != COPY]
-        if found and not self._count:
-            one = found[0]
+        undecoded = [row for row in rows if row["kind"] != COPY]
+        if undecoded and not self._count:
+            one = undecoded[0]
             self._first = f"{one['file']} packet {one['packet']}: {one['kind']}: {one['error']}"
-        self._count += len(found)
+        self._count += len(undecoded)
 
     def check(self, verb: str) -> None:
         """Exit with 1, and say what and where, if something was not decoded."""

@@ -118,8 +118,8 @@ def _brief_decoded(
     """Format a key or value briefly, decoded if it was."""
     if name not in decoded:
         return brief(data, part, secrets)
-    made = decoded[name]
-    shown = made["value"] if "value" in made else {"error": made["error"]}
+    value = decoded[name]
+    shown = value["value"] if "value" in value else {"error": value["error"]}
     return shortened(json.dumps(shown, ensure_ascii=False))
 
 

@@ -67,8 +67,8 @@ class JsonLines:
         self._values = values
 
     def add(self, file: LogFile, row: Row) -> None:
-        made = json_row(file, row, self._secrets) | _decoded(file, row, self._values)
-        self._out.write(json.dumps(made, separators=(",", ":"), allow_nan=False) + "\n")
+        obj = json_row(file, row, self._secrets) | _decoded(file, row, self._values)
+        self._out.write(json.dumps(obj, separators=(",", ":"), allow_nan=False) + "\n")
 
     def close(self) -> None:
         self._out.flush()

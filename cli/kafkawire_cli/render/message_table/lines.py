@@ -127,11 +127,11 @@ def content(row: Row) -> list[Cell]:
     parts = [Cell(printable(row.client_id))] if row.client_id else []
     doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
     if row.message is not None and row.body_version is not None and not doubtful:
-        found = facts(row.message, row.body_version, row.api_key, row.direction)
-        summary = str(Facts(found.topics, found.names))
+        row_facts = facts(row.message, row.body_version, row.api_key, row.direction)
+        summary = str(Facts(row_facts.topics, row_facts.names))
         parts += [Cell(" " * bool(parts) + printable(summary))] if summary else []
         space = " " * bool(parts and not summary)
-        parts += [Cell(space * (i == 0) + one, RED, True) for i, one in enumerate(found.errors)]
+        parts += [Cell(space * (i == 0) + one, RED, True) for i, one in enumerate(row_facts.errors)]
         counts = [
             Count(place.data).records for place in records_fields(row.message, row.body_version)
         ]
@@ -233,14 +233,14 @@ def _texts(message: Message, version: int) -> Iterator[tuple[str, str]]:
     from kafkawire.protocol.fields import fields_at
     from kafkawire.protocol.secrets import SECRET_FIELDS
 
-    found = [
+    set_fields = [
         (field.attribute, value)
         for field in fields_at(type(message), version)
         if field.is_a("string")
         and field.json_name not in SECRET_FIELDS
         and (value := getattr(message, field.attribute))
     ]
-    for name, value in found[:MAX_TEXTS]:
+    for name, value in set_fields[:MAX_TEXTS]:
         yield name, cut(value, MAX_TEXT)
 
 

@@ -143,30 +143,30 @@ class PageData:
         return listed(self._distributions.of(kind), _distribution_json)
 
     def _groups(self) -> dict[str, Any]:
-        found = sorted(
+        groups = sorted(
             self._summary.groups.all, key=lambda one: (-one.events - one.commits, one.group_id)
         )
         until = self._summary.clients.last_ns
-        rows = list(within((group_json(one, until) for one in found[:MAX_GROUPS]), MAX_BYTES))
-        return {"rows": rows, "left_out": len(found) - len(rows)}
+        rows = list(within((group_json(one, until) for one in groups[:MAX_GROUPS]), MAX_BYTES))
+        return {"rows": rows, "left_out": len(groups) - len(rows)}
 
     def _slowest_exchanges(self) -> list[dict[str, Any]]:
         """Return the slowest exchanges; the fastest of them without bodies, if they are large."""
-        found = self._slowest.all
-        whole = sum(1 for _ in within(found, MAX_BYTES))
-        for one in found[whole:]:
+        slowest = self._slowest.all
+        whole = sum(1 for _ in within(slowest, MAX_BYTES))
+        for one in slowest[whole:]:
             for message in (one["request"], one["response"]):
                 if message is not None:
                     message["body"] = "(left out: the bodies of slower exchanges are large)"
-        return found
+        return slowest
 
     def _clients(self) -> dict[str, Any]:
         target = self._target
-        found = judge(self._summary.clients, target.releases, target.release)
+        judged = judge(self._summary.clients, target.releases, target.release)
         verdicts = [
-            *((one, "not ready") for one in found.not_ready),
-            *((one, "ready") for one in found.ready),
-            *((one, "not checked") for one in found.unjudged),
+            *((one, "not ready") for one in judged.not_ready),
+            *((one, "ready") for one in judged.ready),
+            *((one, "not checked") for one in judged.unjudged),
         ]
 
         def client(entry: tuple[Any, str]) -> dict[str, Any]:
@@ -257,8 +257,8 @@ def series_json(counts: Counts) -> dict[str, Any]:
 
 def _renumbered(used: set[int]) -> dict[int, int]:
     """Number the names in use from 0; the others stay -1."""
-    found = {one: at for at, one in enumerate(sorted(used - {-1}))}
-    return {**found, -1: -1}
+    numbers = {one: at for at, one in enumerate(sorted(used - {-1}))}
+    return {**numbers, -1: -1}
 
 
 def _distribution_json(one: Distribution) -> dict[str, Any]:

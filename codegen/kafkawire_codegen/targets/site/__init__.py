@@ -36,8 +36,8 @@ def files(source: Source) -> Iterable[File]:
 def _assets(book: Book) -> Iterator[File]:
     for name in ASSETS:
         yield File(f"assets/{name}", unfilled(f"site/{name}"))
-    found = data.search(book.listed, book.errors, book.kips)
-    yield File("assets/search-data.js", data.script("searchData", found))
+    entries = data.search(book.listed, book.errors, book.kips)
+    yield File("assets/search-data.js", data.script("searchData", entries))
     if book.releases is not None:
         yield File("assets/diff.js", unfilled("site/diff.js"))
         differences = data.differences(book.listed, book.releases)

@@ -77,9 +77,9 @@ class Api:
     @property
     def entry(self) -> Entry:
         """The request, or the response of an API without one."""
-        found = self.request or self.response
-        assert found is not None
-        return found
+        entry = self.request or self.response
+        assert entry is not None
+        return entry
 
     @property
     def versions(self) -> Versions:
@@ -135,8 +135,8 @@ class Book:
 
     def of_types(self, *types: str) -> list[Entry]:
         """List the messages of some types: records by their number, then by name."""
-        found = [entry for entry in self.entries if entry.message.type in types]
-        return sorted(found, key=lambda e: (e.message.api_key or 0, e.message.name))
+        entries = [entry for entry in self.entries if entry.message.type in types]
+        return sorted(entries, key=lambda e: (e.message.api_key or 0, e.message.name))
 
 
 def _apis(entries: Sequence[Entry], releases: Releases | None) -> list[Api]:
@@ -144,8 +144,8 @@ def _apis(entries: Sequence[Entry], releases: Releases | None) -> list[Api]:
     for entry in entries:
         if entry.message.type in ("request", "response"):
             halves.setdefault(entry.message.api, {})[entry.message.type] = entry
-    made = [_api(name, of, releases) for name, of in halves.items()]
-    return sorted(made, key=lambda api: (api.key is None, api.key or 0, api.name))
+    apis = [_api(name, of, releases) for name, of in halves.items()]
+    return sorted(apis, key=lambda api: (api.key is None, api.key or 0, api.name))
 
 
 def _api(name: str, halves: dict[str, Entry], releases: Releases | None) -> Api:

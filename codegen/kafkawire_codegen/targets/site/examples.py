@@ -37,14 +37,14 @@ def examples(
     message: Message, columns: Sequence[Versions], anchors: Container[str], explain: Examples
 ) -> list[Example]:
     """Make the examples of a message, oldest first; the row of the message itself is left out."""
-    made: list[Example] = []
+    listed: list[Example] = []
     for column in columns:
         rows = [row for row in explain(message, column.low) if row.depth]
         lines = tuple(_lines(rows, anchors))
-        if made and made[-1].lines == lines:
-            column = Versions(made.pop().versions.low, column.high)
-        made.append(Example(column, lines, sum(len(row.bytes.split()) for row in rows)))
-    return made
+        if listed and listed[-1].lines == lines:
+            column = Versions(listed.pop().versions.low, column.high)
+        listed.append(Example(column, lines, sum(len(row.bytes.split()) for row in rows)))
+    return listed
 
 
 def _lines(rows: Sequence[ExampleRow], anchors: Container[str]) -> Iterator[Line]:

@@ -77,14 +77,14 @@ def history(
 ) -> list[Entry]:
     """Describe each column of a message, oldest first. comments: those about its versions."""
     changes = _by_version(fields)
-    made: list[Entry] = []
+    entries: list[Entry] = []
     for number, column in enumerate(columns):
         version, first = column.low, number == 0
-        found = [] if first else changes.get(version, [])
+        changes_here = [] if first else changes.get(version, [])
         about = [text for text in comments if _version_of(text) in column]
-        texts = [spot.field.about for change, spot in found if change.sign != "−"]
+        texts = [spot.field.about for change, spot in changes_here if change.sign != "−"]
         flexible = version in message.flexible
-        made.append(
+        entries.append(
             Entry(
                 versions=column,
                 first=first,
@@ -93,13 +93,13 @@ def history(
                 deprecated=version in message.deprecated,
                 unstable=message.latest_unstable and message.versions.high in column,
                 header=message.header_version(version),
-                changes=tuple(change for change, _ in found),
+                changes=tuple(change for change, _ in changes_here),
                 comments=tuple(map(parts, about)),
                 kips=kips([*texts, *about]),
                 availability=availability(schema, version, releases),
             )
         )
-    return made
+    return entries
 
 
 def general(comments: Sequence[str], versions: Versions) -> list[str]:
@@ -108,13 +108,13 @@ def general(comments: Sequence[str], versions: Versions) -> list[str]:
 
 
 def _version_of(comment: str) -> int | None:
-    found = _ABOUT_VERSION.match(comment)
-    return None if found is None else int(found[1])
+    match = _ABOUT_VERSION.match(comment)
+    return None if match is None else int(match[1])
 
 
 def _by_version(fields: list[Spot]) -> dict[int, list[tuple[Change, Spot]]]:
     """Map each version to its changes; of a new or removed struct only the struct is named."""
-    found: dict[int, list[tuple[Change, Spot]]] = {}
+    changes: dict[int, list[tuple[Change, Spot]]] = {}
     around: list[Spot] = []
     for spot in fields:
         del around[spot.depth :]
@@ -122,8 +122,8 @@ def _by_version(fields: list[Spot]) -> dict[int, list[tuple[Change, Spot]]]:
         around.append(spot)
         for version, sign, note in _changes(spot, parent):
             change = Change(sign, anchor(spot.path), spot.path.replace("[]", ""), note)
-            found.setdefault(version, []).append((change, spot))
-    return found
+            changes.setdefault(version, []).append((change, spot))
+    return changes
 
 
 def _changes(spot: Spot, parent: Versions) -> Iterator[tuple[int, str, str]]:

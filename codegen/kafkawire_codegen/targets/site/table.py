@@ -130,13 +130,13 @@ def _notes(field: FieldSchema) -> list[str]:
 
 
 def _cells(spot: Spot, columns: tuple[Versions, ...]) -> tuple[Cell, ...]:
-    made: list[Cell] = []
+    cells: list[Cell] = []
     before: str | None = None
     for column in columns:
         now = _form(spot, column.low)
-        made.append(_cell(before, now, str(column)))
+        cells.append(_cell(before, now, str(column)))
         before = now
-    return tuple(made)
+    return tuple(cells)
 
 
 def _form(spot: Spot, version: int) -> str:

@@ -29,12 +29,12 @@ class Part:
 
 def parts(text: str) -> tuple[Part, ...]:
     """Split a text at the names of Kafka improvement proposals."""
-    made: list[Part] = []
+    split: list[Part] = []
     end = 0
-    for found in _KIP.finditer(text):
-        made += [Part(text[end : found.start()]), Part(found[0], wiki(int(found[1])))]
-        end = found.end()
-    return tuple(part for part in (*made, Part(text[end:])) if part.text)
+    for match in _KIP.finditer(text):
+        split += [Part(text[end : match.start()]), Part(match[0], wiki(int(match[1])))]
+        end = match.end()
+    return tuple(part for part in (*split, Part(text[end:])) if part.text)
 
 
 def kips(texts: Iterable[str]) -> tuple[int, ...]:

@@ -50,17 +50,17 @@ class MatrixRow:
 
 def timeline(releases: Releases) -> list[Release]:
     """Describe every release, oldest first."""
-    made: list[Release] = []
+    described: list[Release] = []
     before: Mapping[str, Versions] = {}
     for name, now in releases.ranges.items():
-        both = sorted(before.keys() & now.keys()) if made else []
-        made.append(
+        both = sorted(before.keys() & now.keys()) if described else []
+        described.append(
             Release(
                 name=name,
-                anchor=name if _ANCHOR.match(name) else f"-{len(made)}",
-                before=made[-1].name if made else "",
+                anchor=name if _ANCHOR.match(name) else f"-{len(described)}",
+                before=described[-1].name if described else "",
                 apis=len(now),
-                added=_all(now, now.keys() - before.keys()) if made else (),
+                added=_all(now, now.keys() - before.keys()) if described else (),
                 removed=_all(before, before.keys() - now.keys()),
                 versions_added=_gone(now, before, both),
                 versions_removed=_gone(before, now, both),
@@ -68,7 +68,7 @@ def timeline(releases: Releases) -> list[Release]:
             )
         )
         before = now
-    return made
+    return described
 
 
 def matrix(releases: Releases, keys: Mapping[str, int]) -> list[MatrixRow]:

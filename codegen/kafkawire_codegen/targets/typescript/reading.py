@@ -115,8 +115,8 @@ class Reading:
             return [f"{target} = r.int32s(n);"]
         local = self.spelling.names.local(f)
         read = assign(f"{local}[i]", self.one(f, "false", compact))
-        made = f"{target} = new Array<{self.spelling.element(f)}>(n);"
-        return [made, *block("for (i = 0; i < n; i++)", read), "i = -1;"]
+        allocation = f"{target} = new Array<{self.spelling.element(f)}>(n);"
+        return [allocation, *block("for (i = 0; i < n; i++)", read), "i = -1;"]
 
     def declaration(self, f: Field) -> str:
         """Declare a field's variable, with its default."""
@@ -125,26 +125,26 @@ class Reading:
 
     def plain(self, s: Struct) -> Lines:
         """Read the fields before the tagged ones."""
-        made: Lines = []
+        lines: Lines = []
         for f in s.plain_fields:
-            if made:
-                made.append(f"at = {literal(prop(f))};")
+            if lines:
+                lines.append(f"at = {literal(prop(f))};")
             present = s.when(f.plain)
             if present.always and not f.tagged:
-                made += self.assignment(s, f, f.plain, declare=True)
+                lines += self.assignment(s, f, f.plain, declare=True)
                 continue
-            made.append(self.declaration(f))
-            made += if_else(condition(present), self.assignment(s, f, f.plain))
-        return made
+            lines.append(self.declaration(f))
+            lines += if_else(condition(present), self.assignment(s, f, f.plain))
+        return lines
 
     def tagged(self, s: Struct) -> Lines:
         """Read the tagged fields."""
         if not s.has_tags:
             return []
         flexible = self.spelling.flexible(s)
-        at = ['at = "unknownTags";'] if s.plain_fields else []
+        position = ['at = "unknownTags";'] if s.plain_fields else []
         if not s.tagged_fields:
-            return [*at, *assign("const unknownTags", choice(flexible, "r.tags()", "null"))]
+            return [*position, *assign("const unknownTags", choice(flexible, "r.tags()", "null"))]
         one = [
             "const tag = r.uvarint();",
             "const size = r.uvarint();",
@@ -155,7 +155,7 @@ class Reading:
         every = block("for (let tags = r.tagCount(); tags > 0; tags--)", one)
         declared = [self.declaration(f) for f in s.tagged_fields if not f.plain]
         return [
-            *at,
+            *position,
             *declared,
             "let unknownTags: UnknownTag[] | null = null;",
             *if_else(flexible, every),
@@ -173,6 +173,6 @@ class Reading:
             *self.assignment(s, f, f.tagged, tagged=True),
             "r.endTag(start, size);",
         ]
-        known = condition(VersionCondition(f.tagged, s.flexible))
-        body = if_else(known, body, ["throw r.misplacedTag(tag);"])
+        is_tagged = condition(VersionCondition(f.tagged, s.flexible))
+        body = if_else(is_tagged, body, ["throw r.misplacedTag(tag);"])
         return block(f"case {f.tag}:", [*body, "break;"])

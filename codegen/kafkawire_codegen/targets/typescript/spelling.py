@@ -117,12 +117,12 @@ class Spelling:
     @cached_property
     def least(self) -> dict[str, int]:
         """The least bytes that each struct takes, in any version; children come first."""
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for s in self.message.structs:
             always = [f for f in s.fields if f.plain.covers(s.versions)]
             tags = s.has_tags and not s.when(s.flexible).depends
-            found[s.name] = max(1, tags + sum(self._least(f, found) for f in always))
-        return found
+            sizes[s.name] = max(1, tags + sum(self._least(f, sizes) for f in always))
+        return sizes
 
     def _least(self, f: Field, found: dict[str, int]) -> int:
         if f.is_array or f.element in SIZED:

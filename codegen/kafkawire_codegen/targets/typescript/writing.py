@@ -119,43 +119,43 @@ class Writing:
 
     def plain(self, s: Struct) -> Lines:
         """Write the fields before the tagged ones."""
-        made: Lines = []
+        lines: Lines = []
         for f in s.plain_fields:
-            made.append(self.at(f))
+            lines.append(self.at(f))
             body = self.field(s, f, f.plain, tagged=False)
             refuse = [] if f.ignorable or f.tagged else self.refuse_if_set(f)
-            made += if_else(self.spelling.when(s, f.plain), body, refuse)
-        return made
+            lines += if_else(self.spelling.when(s, f.plain), body, refuse)
+        return lines
 
     def tagged(self, s: Struct) -> Lines:
         """Write the tagged fields that are set, and the unknown ones."""
         if not s.has_tags:
             return []
         flexible = self.spelling.flexible(s)
-        at = 'at = "unknownTags";'
-        refuse = [] if flexible == "true" else [at, "w.refuseTags(m.unknownTags, version);"]
+        position = 'at = "unknownTags";'
+        refuse = [] if flexible == "true" else [position, "w.refuseTags(m.unknownTags, version);"]
         if not s.tagged_fields:
             if flexible == "true":
-                return [at, "w.tags(m.unknownTags);"]
-            return [at, *if_else(flexible, ["w.tags(m.unknownTags);"], refuse[1:])]
+                return [position, "w.tags(m.unknownTags);"]
+            return [position, *if_else(flexible, ["w.tags(m.unknownTags);"], refuse[1:])]
         every = [
             "const block = w.openBlock();",
             "let known = 0;",
             *(line for f in s.tagged_fields for line in self.tagged_field(s, f)),
-            at,
+            position,
             "w.closeBlock(block, known, m.unknownTags);",
         ]
         return [*self.late(s), *if_else(flexible, every, refuse)]
 
     def late(self, s: Struct) -> Lines:
         """Raise for fields that are tagged wherever they are, in versions without them."""
-        made: Lines = []
+        lines: Lines = []
         for f in s.tagged_fields:
             if not f.ignorable and not f.plain:
                 for run in s.versions.without(f.versions):
                     body = [self.at(f), *self.refuse_if_set(f)]
-                    made += if_else(self.spelling.when(s, run), body)
-        return made
+                    lines += if_else(self.spelling.when(s, run), body)
+        return lines
 
     def tagged_field(self, s: Struct, f: Field) -> Lines:
         """Write one tagged field if it is set; it is inside the test of flexible versions."""

@@ -29,13 +29,13 @@ def files(source: Source) -> Iterable[File]:
             f"invalid protocol name {source.name!r}: a small letter, then up to 31 small letters, "
             "digits and underscores"
         )
-    known = list(apis(source.messages))
-    names = named(known)
+    apis_by_key = list(apis(source.messages))
+    names = named(apis_by_key)
     text = fill(
         TEMPLATE,
         name=source.name,
         chunks=field_chunks(names),
-        apis=known,
+        apis=apis_by_key,
         side=lambda message: "nil" if message is None else side(message, names),
         errors={error.code: error.name for error in source.supplied.errors},
         string=lua.string,
@@ -55,11 +55,11 @@ def named(known: Iterable[Api]) -> Names:
 
 def apis(messages: Iterable[Message]) -> Iterator[Api]:
     """Pair requests with responses, in the order of their keys."""
-    found: dict[int, dict[str, Message]] = {}
+    pairs: dict[int, dict[str, Message]] = {}
     for message in messages:
         if message.api_key is not None and message.type in ("request", "response"):
-            found.setdefault(message.api_key, {})[message.type] = message
-    for key, sides in sorted(found.items()):
+            pairs.setdefault(message.api_key, {})[message.type] = message
+    for key, sides in sorted(pairs.items()):
         request, response = sides.get("request"), sides.get("response")
         first = request or response
         assert first is not None

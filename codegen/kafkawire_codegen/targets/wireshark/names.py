@@ -81,12 +81,12 @@ class Names:
             yield from self._paths(each.inside, f"{path}.")
 
     def _add(self, message: Message, struct: Struct, prefix: str) -> list[Position]:
-        made: list[Position] = []
+        added: list[Position] = []
         for field in struct.fields:
             path = f"{prefix}.{naming.snake(field.kafka_name)}"
             inside = [] if field.struct is None else self._add(message, field.struct, path)
-            made.append(Position(field, self._number(path, field), inside))
-        return made
+            added.append(Position(field, self._number(path, field), inside))
+        return added
 
     def _number(self, path: str, field: Field) -> int:
         """Find the field of that name and type, or make it."""

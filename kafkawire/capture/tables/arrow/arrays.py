@@ -65,28 +65,28 @@ def booleans(flags: Data, valid: bytes | bytearray = b"") -> pa.Array:
 def texts(values: list[str | None]) -> pa.Array:
     """Build an array of strings."""
     try:
-        made = in_memory.texts(values)
+        column = in_memory.texts(values)
     except UnicodeEncodeError:  # text that was not valid UTF-8 on the wire
-        made = in_memory.texts([printable(value) for value in values])
-    return from_column(PLAIN[TEXT], made)
+        column = in_memory.texts([printable(value) for value in values])
+    return from_column(PLAIN[TEXT], column)
 
 
 def repeated_texts(values: list[str | None], counts: bytes) -> pa.Array:
     """Build an array of strings, each repeated as often as an int64 of `counts` says."""
     try:
-        made = in_memory.repeated(values, counts)
+        column = in_memory.repeated(values, counts)
     except UnicodeEncodeError:
-        made = in_memory.repeated([printable(value) for value in values], counts)
-    return from_column(PLAIN[TEXT], made)
+        column = in_memory.repeated([printable(value) for value in values], counts)
+    return from_column(PLAIN[TEXT], column)
 
 
 def chosen_texts(values: list[str | None], indexes: Data) -> pa.Array:
     """Build an array of strings, which some int32 choose."""
     try:
-        made = in_memory.chosen(values, indexes)
+        column = in_memory.chosen(values, indexes)
     except UnicodeEncodeError:
-        made = in_memory.chosen([printable(value) for value in values], indexes)
-    return from_column(PLAIN[TEXT], made)
+        column = in_memory.chosen([printable(value) for value in values], indexes)
+    return from_column(PLAIN[TEXT], column)
 
 
 def from_views(type: pa.DataType, column: Views, rows: int, buffers: list[bytes]) -> pa.Array:

@@ -55,7 +55,7 @@ class Numbers:
 
 def numbers_of(values: bytes, valid: bytes) -> Numbers:
     """Return a column that was pickled."""
-    made = Numbers()
-    made.values.write(values)
-    made.valid.write(valid)
-    return made
+    numbers = Numbers()
+    numbers.values.write(values)
+    numbers.valid.write(valid)
+    return numbers

@@ -52,14 +52,14 @@ TEXTS: Final = ("request_status", "response_status")
 def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
     """Build a record batch of at least one row."""
     heads = filled.heads
-    made = {name: _numbers(name, getattr(heads, name)) for name in HEAD_NUMBERS}
-    made |= {name: texts(getattr(heads, name)) for name in HEAD_TEXTS}
-    made |= {name: _numbers(name, getattr(filled, name)) for name in NUMBERS}
-    made |= {name: texts(getattr(filled, name)) for name in TEXTS}
-    made["time"] = _times(heads.time_ns)
-    made["response_time"] = _times(filled.response_time_ns)
-    made |= _of_bodies(filled)
-    return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
+    arrays = {name: _numbers(name, getattr(heads, name)) for name in HEAD_NUMBERS}
+    arrays |= {name: texts(getattr(heads, name)) for name in HEAD_TEXTS}
+    arrays |= {name: _numbers(name, getattr(filled, name)) for name in NUMBERS}
+    arrays |= {name: texts(getattr(filled, name)) for name in TEXTS}
+    arrays["time"] = _times(heads.time_ns)
+    arrays["response_time"] = _times(filled.response_time_ns)
+    arrays |= _of_bodies(filled)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def _of_bodies(filled: ExchangeValues) -> dict[str, pa.Array]:

@@ -38,28 +38,28 @@ def partition_batch(filled: PartitionValues) -> pa.RecordBatch:
     """Build a record batch of at least one row."""
     counts = filled.counts.getvalue()
     heads = filled.heads
-    made: dict[str, pa.Array] = {}
+    arrays: dict[str, pa.Array] = {}
     for name in HEAD_NUMBERS:
         column = getattr(heads, name)
-        found = column.values.getvalue(), column.valid.getvalue()
-        made[name] = repeated_numbers(TYPES[name], *found, counts)
+        buffers = column.values.getvalue(), column.valid.getvalue()
+        arrays[name] = repeated_numbers(TYPES[name], *buffers, counts)
         if name == "time_ns":
-            made["time"] = repeated_times(*found, counts)
+            arrays["time"] = repeated_times(*buffers, counts)
     for name in HEAD_TEXTS:
-        made[name] = repeated_texts(getattr(heads, name), counts)
+        arrays[name] = repeated_texts(getattr(heads, name), counts)
     topics, groups, partitions, requested, responded, in_session, columns = filled.rows.take(WIDTHS)
-    made["group_id"] = chosen_texts(*groups)
-    made["topic"] = chosen_texts([topic.name for topic in topics[0]], topics[1])
-    made["topic_id"] = chosen_texts([topic.id_text for topic in topics[0]], topics[1])
-    made["partition"] = numbers(PLAIN[INT32], partitions)
-    made["requested"] = booleans(requested)
-    made["responded"] = booleans(responded)
-    made["in_session"] = booleans(in_session, in_session.translate(IS_SESSION))
+    arrays["group_id"] = chosen_texts(*groups)
+    arrays["topic"] = chosen_texts([topic.name for topic in topics[0]], topics[1])
+    arrays["topic_id"] = chosen_texts([topic.id_text for topic in topics[0]], topics[1])
+    arrays["partition"] = numbers(PLAIN[INT32], partitions)
+    arrays["requested"] = booleans(requested)
+    arrays["responded"] = booleans(responded)
+    arrays["in_session"] = booleans(in_session, in_session.translate(IS_SESSION))
     rows = len(requested)
     for name, values in zip(NAMES, columns, strict=True):
-        made[name] = _column(name, values, rows)
-    made["error"] = _errors(made["error_code"], rows)
-    return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
+        arrays[name] = _column(name, values, rows)
+    arrays["error"] = _errors(arrays["error_code"], rows)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def _column(name: str, values: Any, rows: int) -> pa.Array:
@@ -76,8 +76,8 @@ def _errors(codes: pa.Array, rows: int) -> pa.Array:
     """Name the errors; null for none."""
     if codes.null_count == rows:
         return pa.nulls(rows, TYPES["error"])
-    found = memoryview(codes.buffers()[1]).cast("h").tolist()
-    distinct = {code: ErrorCode.name_of(code) if code else None for code in set(found)}
+    all_codes = memoryview(codes.buffers()[1]).cast("h").tolist()
+    distinct = {code: ErrorCode.name_of(code) if code else None for code in set(all_codes)}
     if not any(distinct):
         return pa.nulls(rows, TYPES["error"])
-    return texts(list(map(distinct.get, found)))
+    return texts(list(map(distinct.get, all_codes)))

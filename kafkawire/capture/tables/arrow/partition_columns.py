@@ -52,10 +52,10 @@ class PartitionColumns:
         mask = 0
         if requested is not None and request is not None:
             version = request.api_version
-            found = self.masks.get(version)
-            if found is None:
-                found = self.masks[version] = session_mask(version)
-            mask = found
+            cached = self.masks.get(version)
+            if cached is None:
+                cached = self.masks[version] = session_mask(version)
+            mask = cached
         filled = self.filled
         rows = filled.rows.add(sent, received, requested, mask)
         if rows:

@@ -110,54 +110,54 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     columns = found.columns
     rows = columns.rows
     counts = found.count.getvalue()
-    made = _of_batches(found, counts)
+    arrays = _of_batches(found, counts)
     here = rows_of_fields(found.field.getvalue(), counts, len(fields))
-    made |= _of_fields(fields, here, rows)
+    arrays |= _of_fields(fields, here, rows)
     offset, timestamp = columns.offset.numbers, columns.timestamp.numbers
-    made["offset"] = numbers(TYPES["offset"], offset, rows)
-    made["timestamp"] = times_of_ms(memoryview(timestamp)[: 8 * rows])
-    made["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp, rows)
-    made["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
-    made["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
-    made["headers"] = header_lists(columns)
+    arrays["offset"] = numbers(TYPES["offset"], offset, rows)
+    arrays["timestamp"] = times_of_ms(memoryview(timestamp)[: 8 * rows])
+    arrays["timestamp_ms"] = numbers(TYPES["timestamp_ms"], timestamp, rows)
+    arrays["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
+    arrays["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
+    arrays["headers"] = header_lists(columns)
     if found.hidden:
-        made |= _hidden(made)
+        arrays |= _hidden(arrays)
     sequence = sequences(
         found.base_sequence.getvalue(), found.base_offset.getvalue(), counts, offset
     )
-    made["sequence"] = numbers(TYPES["sequence"], sequence)
-    return pa.RecordBatch.from_arrays([made[name] for name in SCHEMA.names], schema=SCHEMA)
+    arrays["sequence"] = numbers(TYPES["sequence"], sequence)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def _of_batches(found: Runs, counts: bytes) -> dict[str, pa.Array]:
     """Build the columns of batch values."""
-    made = {}
+    columns = {}
     for name in BATCH_NUMBERS:
         values = getattr(found, name).getvalue()
-        made[name] = repeated_numbers(TYPES[name], values, None, counts)
+        columns[name] = repeated_numbers(TYPES[name], values, None, counts)
     for name in BATCH_FLAGS:
-        made[name] = booleans(copies(getattr(found, name).getvalue(), 1, counts))
+        columns[name] = booleans(copies(getattr(found, name).getvalue(), 1, counts))
     for name in BATCH_TEXTS:
-        made[name] = repeated_texts(getattr(found, name), counts)
-    return made
+        columns[name] = repeated_texts(getattr(found, name), counts)
+    return columns
 
 
 def _of_fields(fields: Fields, counts: bytes, rows: int) -> dict[str, pa.Array]:
     """Build the columns of where records were found. counts: the records of each field."""
-    made = {}
+    columns = {}
     for name in NUMBERS:
         column: Numbers = getattr(fields, name)
         values, valid = column.values.getvalue(), column.valid.getvalue()
-        made[name] = repeated_numbers(TYPES[name], values, valid, counts)
+        columns[name] = repeated_numbers(TYPES[name], values, valid, counts)
         if name == "time_ns":
-            made["time"] = repeated_times(values, valid, counts)
+            columns["time"] = repeated_times(values, valid, counts)
     for name in TEXTS:
-        made[name] = repeated_texts(getattr(fields, name), counts)
+        columns[name] = repeated_texts(getattr(fields, name), counts)
     topics = dict.fromkeys(fields.topic)
-    made["topic"] = _of_topics(fields, {topic: topic.name for topic in topics}, counts)
+    columns["topic"] = _of_topics(fields, {topic: topic.name for topic in topics}, counts)
     ids = {topic: topic.id_text for topic in topics if topic.id is not None}
-    made["topic_id"] = _of_topics(fields, ids, counts) if ids else pa.nulls(rows, PLAIN[TEXT])
-    return made
+    columns["topic_id"] = _of_topics(fields, ids, counts) if ids else pa.nulls(rows, PLAIN[TEXT])
+    return columns
 
 
 def _of_topics(fields: Fields, texts: Mapping[Topic, str | None], counts: bytes) -> pa.Array:

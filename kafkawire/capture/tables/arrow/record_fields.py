@@ -128,17 +128,19 @@ def fields_of(
     numbers: list[Numbers],
 ) -> Fields:
     """Return fields that were pickled."""
-    made = Fields()
-    made.file, made.client, made.broker, made.direction, made.client_id = texts
-    made.packet, made.time_ns, made.connection, made.correlation_id, made.partition = numbers
-    partitions = made.partition.values.getvalue()
+    fields = Fields()
+    fields.file, fields.client, fields.broker, fields.direction, fields.client_id = texts
+    fields.packet, fields.time_ns, fields.connection, fields.correlation_id, fields.partition = (
+        numbers
+    )
+    partitions = fields.partition.values.getvalue()
     for at, each in enumerate(data):
         topic = topics[read_i64_le(of_field, at * 8)]
         partition = read_i32_le(partitions, at * 4)
-        made.fields.append(RecordsField(topic, partition, bytes(each)))
-        made.topic.append(topic)
-        made.bytes += len(each)
-    return made
+        fields.fields.append(RecordsField(topic, partition, bytes(each)))
+        fields.topic.append(topic)
+        fields.bytes += len(each)
+    return fields
 
 
 _names: Final[dict[int, tuple[str, str]]] = {}
@@ -213,11 +215,11 @@ class Runs:
 def batch_names(batch: Batch) -> tuple[str, str]:
     """Return the names of a batch's timestamp type and codec."""
     number = batch.magic << 4 | batch.attributes & 0xF
-    found = _names.get(number)
-    if found is None:
-        found = batch.timestamp_type.name.lower(), CODEC_NAMES[batch.compression]
-        _names[number] = found
-    return found
+    names = _names.get(number)
+    if names is None:
+        names = batch.timestamp_type.name.lower(), CODEC_NAMES[batch.compression]
+        _names[number] = names
+    return names
 
 
 def runs(fields: Fields, hidden: list[bool]) -> Iterator[Runs]:
@@ -225,23 +227,23 @@ def runs(fields: Fields, hidden: list[bool]) -> Iterator[Runs]:
 
     hidden: of each field, whether its content is not to be shown.
     """
-    made = Runs(False)
+    current = Runs(False)
     for at, field in enumerate(fields.fields):
-        if made.hidden != hidden[at]:
-            if len(made.columns):
-                yield made
-            made = Runs(hidden[at])
+        if current.hidden != hidden[at]:
+            if len(current.columns):
+                yield current
+            current = Runs(hidden[at])
         row_bytes = fields.row_bytes(at)
         for reader in readers(field):
             reader.fill()
             while not reader.ended:
-                made.add(reader, at, row_bytes)
-                if made.is_full:
-                    yield made
-                    made = Runs(hidden[at])
+                current.add(reader, at, row_bytes)
+                if current.is_full:
+                    yield current
+                    current = Runs(hidden[at])
                 reader.fill()
-    if len(made.columns):
-        yield made
+    if len(current.columns):
+        yield current
 
 
 def readers(field: RecordsField) -> Iterator[ColumnReader]:
@@ -262,7 +264,7 @@ def rows_of_fields(of_field: bytes, counts: bytes, fields: i64) -> bytes:
 
     of_field: the field of each batch, in order; counts: its number of records.
     """
-    made = BytesWriter()
+    indexes = BytesWriter()
     batch: i64 = 0
     field: i64 = 0
     while field < fields:
@@ -270,6 +272,6 @@ def rows_of_fields(of_field: bytes, counts: bytes, fields: i64) -> bytes:
         while batch < len(counts) // 8 and read_i64_le(of_field, batch * 8) == field:
             rows += read_i64_le(counts, batch * 8)
             batch += 1
-        write_i64_le(made, rows)
+        write_i64_le(indexes, rows)
         field += 1
-    return made.getvalue()
+    return indexes.getvalue()

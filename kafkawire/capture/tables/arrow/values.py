@@ -99,10 +99,10 @@ def _column(values: list[bytes | None]) -> Column:
 
 def bits(flags: Data) -> bytearray:
     """Make a bit of each flag, lowest first."""
-    made = bytearray((len(flags) + 7) // 8)
+    bitmap = bytearray((len(flags) + 7) // 8)
     for at, flag in enumerate(flags):
-        made[at >> 3] |= (flag != 0) << (at & 7)
-    return made
+        bitmap[at >> 3] |= (flag != 0) << (at & 7)
+    return bitmap
 
 
 def copies(values: Data, width: int, counts: Data) -> bytearray:
@@ -126,8 +126,8 @@ def times(numbers: Data, flags: Data, is_ms: bool) -> tuple[bytearray, bytearray
     """
     if flags and len(flags) != len(numbers) // 8:
         raise ValueError("times() expects a flag for each value")
-    given = array("q", bytes(numbers))
-    micros = [number * 1000 if is_ms else number // 1000 for number in given]
+    milliseconds = array("q", bytes(numbers))
+    micros = [number * 1000 if is_ms else number // 1000 for number in milliseconds]
     valid = bytearray(
         0 <= time <= LAST_TIME and is_valid != 0
         for time, is_valid in zip(micros, flags or repeat(1), strict=False)
@@ -146,11 +146,11 @@ def sequences(first: Data, base: Data, counts: Data, offsets: Data) -> bytearray
     is_valid = len(first) == len(base) == len(counts) and all(count >= 0 for count in times)
     if not is_valid or sum(times) > len(offsets) // 8:
         raise ValueError("buffers too small for all rows")
-    made = array("i")
+    indexes = array("i")
     rest = iter(array("q", bytes(offsets)))
     for sequence, start, count in zip(
         array("q", bytes(first)), array("q", bytes(base)), times, strict=True
     ):
         for offset in islice(rest, count):
-            made.append(-1 if sequence < 0 else (sequence + offset - start) & 0x7FFFFFFF)
-    return bytearray(made.tobytes())
+            indexes.append(-1 if sequence < 0 else (sequence + offset - start) & 0x7FFFFFFF)
+    return bytearray(indexes.tobytes())

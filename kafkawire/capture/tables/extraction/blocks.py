@@ -101,10 +101,10 @@ class _Entry:
 
     def copy(self) -> _Entry:
         """Return an entry with the same values."""
-        made = _Entry(self.topic, self.partition, self.group)
-        made.present = set(self.present)
-        made.values = list(self.values)
-        return made
+        copied = _Entry(self.topic, self.partition, self.group)
+        copied.present = set(self.present)
+        copied.values = list(self.values)
+        return copied
 
     def fill(self, other: _Entry) -> None:
         """Take over the columns that another entry sets."""
@@ -198,12 +198,12 @@ class Block:
 
         A listed partition takes the place of the earlier one.
         """
-        made = Block()
+        block = Block()
         here = _by_key(listed._entries)
         for key, entry in (_by_key(self._entries) | here).items():
             if key[:2] not in forgotten or key in here:
-                made._entries.append(entry)
-        return made
+                block._entries.append(entry)
+        return block
 
 
 class Reader:
@@ -253,9 +253,9 @@ class Rows:
         session: all partitions of a Fetch and its session. mask: a bit for each column that they
         have in the version of the exchange.
         """
-        found: dict[EntryKey, _Entry] = {}
+        entries: dict[EntryKey, _Entry] = {}
         for entry in () if session is None else session._entries:
-            row = found[entry.key, entry.partition, entry.group] = entry.copy()
+            row = entries[entry.key, entry.partition, entry.group] = entry.copy()
             row.values = [each if mask >> at & 1 else None for at, each in enumerate(row.values)]
             row.flags[2] = 1
         group = None if request is None else request.group
@@ -263,15 +263,15 @@ class Rows:
             for entry in () if block is None else block._entries:
                 its_group = entry.group or group
                 key = entry.key, entry.partition, its_group
-                if key not in found:
-                    found[key] = _Entry(entry.topic, entry.partition, its_group)
-                row = found[key]
+                if key not in entries:
+                    entries[key] = _Entry(entry.topic, entry.partition, its_group)
+                row = entries[key]
                 row.fill(entry)
                 row.flags[responded] = 1
                 if not responded and row.flags[2] == 1:
                     row.flags[2] = 0
-        self._rows += found.values()
-        return len(found)
+        self._rows += entries.values()
+        return len(entries)
 
     def take(self, widths: bytes) -> Taken:
         """Return the rows as columns.
@@ -297,9 +297,9 @@ class Rows:
 
 
 def _indexed(values: list[Any]) -> Indexed:
-    found: dict[Hashable, int] = {}
-    indexes = [found.setdefault(value, len(found)) for value in values]
-    return list(found), _int32s(indexes)
+    positions: dict[Hashable, int] = {}
+    indexes = [positions.setdefault(value, len(positions)) for value in values]
+    return list(positions), _int32s(indexes)
 
 
 def _int32s(values: Iterable[int]) -> bytearray:
@@ -334,8 +334,8 @@ class _Shown:
         if session is not None:
             self.sets[0] += [topic for key, (topic, _) in self.by_topic.items() if key is not None]
         throttling = [block._throttle_time_ms for block in blocks]
-        known = [time for time in throttling if time != NO_THROTTLE]
-        self.throttle_time_ms = known[-1] if known else None
+        stated = [time for time in throttling if time != NO_THROTTLE]
+        self.throttle_time_ms = stated[-1] if stated else None
 
 
 class Bodies:

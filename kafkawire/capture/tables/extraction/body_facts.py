@@ -69,34 +69,34 @@ class BodyFacts:
 
 def body_facts_of(row: Row, names: TopicNames, wanted: int) -> BodyFacts:
     """Extract the facts of a row's message; wanted: which (see `blocks`)."""
-    made = BodyFacts(row.status.value)
+    facts = BodyFacts(row.status.value)
     message = row.message
     if message is None:
-        return made
+        return facts
     if wanted & PARTITION_VALUES:
-        made.block = block_of(row, names)
+        facts.block = block_of(row, names)
     if wanted & ENTITIES:
-        made.entities = identified(made.block or Block(), row, names)
+        facts.entities = identified(facts.block or Block(), row, names)
     if wanted & FIELDS:
-        made.fields = list(records_fields(row, names))
+        facts.fields = list(records_fields(row, names))
     if isinstance(message, FetchRequest):
-        session = made.session = Session(message.session_id, message.session_epoch, 0)
-        session.listed = made.block or NO_PARTITIONS
+        session = facts.session = Session(message.session_id, message.session_epoch, 0)
+        session.listed = facts.block or NO_PARTITIONS
         session.forgotten = forgotten_by(message, names)
     elif isinstance(message, FetchResponse):
-        made.session = Session(message.session_id, 0, message.error_code)
-    return made
+        facts.session = Session(message.session_id, 0, message.error_code)
+    return facts
 
 
 def identified(block: Block, row: Row, names: TopicNames) -> Block:
     """Set the entities of a block to those of its row's message."""
-    found = Entities(names)
-    found.add(row)
+    entities = Entities(names)
+    entities.add(row)
     block.identify(
-        list(found.topics.values()),
-        list(found.groups),
-        list(found.transactional_ids),
-        list(found.error_codes),
-        NONE if found.throttle_time_ms is None else found.throttle_time_ms,
+        list(entities.topics.values()),
+        list(entities.groups),
+        list(entities.transactional_ids),
+        list(entities.error_codes),
+        NONE if entities.throttle_time_ms is None else entities.throttle_time_ms,
     )
     return block

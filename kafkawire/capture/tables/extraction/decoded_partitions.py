@@ -33,8 +33,8 @@ _known: Final[dict[tuple[type[Structure], int, bool], _Columns]] = {}
 
 
 def _columns_of(cls: type[Structure], version: int, is_request: bool) -> _Columns:
-    found = _known.get((cls, version, is_request))
-    if found is None:
+    cached = _known.get((cls, version, is_request))
+    if cached is None:
         table = REQUEST_FIELDS if is_request else RESPONSE_FIELDS
         here = fields_at(cls, version)
         fields = all_fields(cls) if cls is FetchPartition else here
@@ -42,8 +42,8 @@ def _columns_of(cls: type[Structure], version: int, is_request: bool) -> _Column
         columns = tuple([AT[table[field.attribute]] for field in chosen])
         mask = sum({1 << AT[table[field.attribute]] for field in chosen if field in here})
         attributes = tuple([field.attribute for field in chosen])
-        found = _known[cls, version, is_request] = _Columns(attributes, columns, mask)
-    return found
+        cached = _known[cls, version, is_request] = _Columns(attributes, columns, mask)
+    return cached
 
 
 def session_mask(version: int) -> int:
@@ -56,10 +56,10 @@ def block_of(row: Row, names: TopicNames) -> Block | None:
     message, version = row.message, row.body_version
     if message is None or version is None or row.api_key is None:
         return None
-    made = Block()
+    block = Block()
     is_request = row.direction == "request"
     has_records = (row.api_key, row.direction) in RECORDS_MESSAGES
-    made.group = GROUP_ID.of(message) or None
+    block.group = GROUP_ID.of(message) or None
     for reference in partition_references(row, names):
         struct = reference.struct
         columns: tuple[int, ...] = ()
@@ -72,8 +72,8 @@ def block_of(row: Row, names: TopicNames) -> Block | None:
                 columns += RECORDS_AT
                 values += _records_of(reference.topic, getattr(struct, "records", None))
                 mask |= sum(1 << at for at in RECORDS_AT)
-        made.add(reference.topic, reference.partition, reference.group_id, columns, values, mask)
-    return made if len(made) or made.group else None
+        block.add(reference.topic, reference.partition, reference.group_id, columns, values, mask)
+    return block if len(block) or block.group else None
 
 
 def _records_of(topic: Any, data: bytes | None) -> tuple[int | None, ...]:

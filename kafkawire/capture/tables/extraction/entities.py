@@ -55,9 +55,9 @@ class Entities:
 
     def topic(self, name: str | None, id: bytes | None = None) -> None:
         """Add a topic."""
-        found = self._names.topic(name, id)
-        if found.name or found.id:
-            self.topics[found.key] = found
+        topic = self._names.topic(name, id)
+        if topic.name or topic.id:
+            self.topics[topic.key] = topic
 
     def group(self, name: str) -> None:
         """Add a group."""
@@ -169,25 +169,25 @@ class EntitySearch:
 
         There may be others of other kinds.
         """
-        found = self._none
+        entities = self._none
         for row in (request, response):
             if row is None or row.message is None or row.body_version is None:
                 continue
             places = self.places(row, row.message, row.body_version)
             if places:
-                if found is self._none:
-                    found = Entities(self._names)
-                found.add_from(row.message, places)
-        return found
+                if entities is self._none:
+                    entities = Entities(self._names)
+                entities.add_from(row.message, places)
+        return entities
 
     def places(self, row: Row, message: Message, version: int) -> Places:
         """Return where a row's message is searched."""
         key = type(message), version
-        found = self._known.get(key)
-        if found is None:
+        places = self._known.get(key)
+        if places is None:
             kinds = self._kinds_of(row.api_key)
-            found = self._known[key] = Places(*key, row.api_key, row.direction, kinds)
-        return found
+            places = self._known[key] = Places(*key, row.api_key, row.direction, kinds)
+        return places
 
 
 def _each(add: Add) -> Add:

@@ -91,9 +91,9 @@ class MessageFormat:
 
     def __init__(self, in_flight: InFlightRequest, is_request: bool) -> None:
         key, version, apis = in_flight.api_key, in_flight.api_version, in_flight.apis
-        known = apis.api(key)
-        side = known.request if is_request else known.response
-        self.api_name: str | None = known.name
+        api = apis.api(key)
+        side = api.request if is_request else api.response
+        self.api_name: str | None = api.name
         self.program: Program | None = None
         self.has_records: bool = (key, "request" if is_request else "response") in RECORDS_MESSAGES
         self.has_partitions: bool = (key, is_request) in HAS_PARTITIONS
@@ -108,7 +108,7 @@ class MessageFormat:
         flexible = side.info.flexible is not None and version >= side.info.flexible
         self.names = may_name(cls, version)
         self.program = program_of(cls, key, is_request, version, flexible)
-        self.tagged = not is_request and version >= known.tagged_response
+        self.tagged = not is_request and version >= api.tagged_response
 
 
 def facts_of(block: Block, wanted: int, is_request: bool, is_fetch: bool) -> BodyFacts:
@@ -157,10 +157,10 @@ class Extractor:
     def format_of(self, in_flight: InFlightRequest, is_request: bool) -> MessageFormat:
         """Return the format of a message, by its API and version."""
         number = (in_flight.api_key << 16 | in_flight.api_version & 0xFFFF) << 1 | is_request
-        found = self.formats.get(number)
-        if found is None:
-            found = self.formats[number] = MessageFormat(in_flight, is_request)
-        return found
+        message_format = self.formats.get(number)
+        if message_format is None:
+            message_format = self.formats[number] = MessageFormat(in_flight, is_request)
+        return message_format
 
     def extract(self, raw: RawFrame, row: Row | None = None) -> ExtractedMessage:
         """Extract a frame; row: its row, if it is already decoded."""

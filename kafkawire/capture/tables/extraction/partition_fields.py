@@ -55,20 +55,20 @@ TOPIC_ID: Final = OptionalField("topic_id")
 
 def partition_references(row: Row | None, names: TopicNames) -> list[PartitionReference]:
     """List the partitions in a message, in wire order."""
-    made: list[PartitionReference] = []
+    references: list[PartitionReference] = []
     if row is None or row.message is None or row.api_key is None:
-        return made
+        return references
     paths = REQUESTS if row.direction == "request" else RESPONSES
     for path in paths.get(row.api_key, ()):
         if len(path.attributes) == 1:
             message = row.message
             group_id = GROUP_ID.of(message) or None
             for topic in getattr(message, path.attributes[0]) or ():
-                _add_references(made, path, topic, group_id, names)
+                _add_references(references, path, topic, group_id, names)
         else:
             for topic, group_id in _topics(row.message, path.attributes, None):
-                _add_references(made, path, topic, group_id, names)
-    return made
+                _add_references(references, path, topic, group_id, names)
+    return references
 
 
 def _add_references(

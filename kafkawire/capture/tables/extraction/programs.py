@@ -273,7 +273,7 @@ def _defaults(cls: type[Structure], message: _Message) -> tuple[tuple[int, int |
     Tagged fields have their defaults; a Fetch request those of other versions, too: a later request
     of its session may be of another version.
     """
-    made: list[tuple[int, int | None, bool]] = []
+    instructions: list[tuple[int, int | None, bool]] = []
     here = fields_at(cls, message.version)
     fields = all_fields(cls) if cls is FetchPartition else here
     taken = [message.columns.get(field.attribute) for field in fields]
@@ -284,5 +284,5 @@ def _defaults(cls: type[Structure], message: _Message) -> tuple[tuple[int, int |
         value: Any = getattr(cls(), field.attribute)
         if taken.count(column) > 1 or not (value is None or isinstance(value, int)):
             raise _Complex
-        made.append((AT[column], value, field in here))
-    return tuple(made)
+        instructions.append((AT[column], value, field in here))
+    return tuple(instructions)

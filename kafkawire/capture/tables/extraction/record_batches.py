@@ -57,10 +57,10 @@ def batches_in(field: RecordsField) -> Iterator[tuple[Batch, list[Record]] | Cor
 
     Later batches are read if their start is known.
     """
-    found = RecordBatches(field.data)
-    budget = Budget(found.limits)
+    batches = RecordBatches(field.data)
+    budget = Budget(batches.limits)
     errors: list[WireError] = []
-    for batch in found.batches(errors):
+    for batch in batches.batches(errors):
         yield from corrupt_records(field, errors)
         records = batch.records(budget, faults=errors)
         if records or not errors:
@@ -71,9 +71,9 @@ def batches_in(field: RecordsField) -> Iterator[tuple[Batch, list[Record]] | Cor
 
 def corrupt_records(field: RecordsField, errors: list[WireError]) -> list[CorruptRecords]:
     """Return the errors found so far, and clear the list."""
-    made = [CorruptRecords(field.topic, field.partition, error) for error in errors]
+    corrupt = [CorruptRecords(field.topic, field.partition, error) for error in errors]
     errors.clear()
-    return made
+    return corrupt
 
 
 MAX_INT32: Final = 0x7FFFFFFF
@@ -92,13 +92,13 @@ class Count(NamedTuple):
 def count(field: RecordsField) -> Count:
     """Count the batches and records of a field, from batch headers if possible."""
     batches, records = 0, 0
-    found = RecordBatches(field.data)
-    budget = Budget(found.limits)
+    all_batches = RecordBatches(field.data)
+    budget = Budget(all_batches.limits)
     try:
-        for batch in found:
+        for batch in all_batches:
             batches += 1
-            known = batch.records_count
-            records += known if known >= 0 else len(batch.records(budget))
+            stated = batch.records_count
+            records += stated if stated >= 0 else len(batch.records(budget))
     except WireError:
         return Count(batches, None)
     return Count(batches, records if records <= MAX_INT32 else None)

@@ -102,11 +102,11 @@ class Causes:
 
         settled: whether to consider requests that have a response.
         """
-        found = [next(iter(one.values())) for one in (self._certain, self._possible) if one]
+        candidates = [next(iter(one.values())) for one in (self._certain, self._possible) if one]
         if settled and self._settled is not None:
-            found.append(self._settled)
-        found = [one for one in found if one.certain] or found
-        return min(found, key=lambda one: one.sent, default=None)
+            candidates.append(self._settled)
+        candidates = [one for one in candidates if one.certain] or candidates
+        return min(candidates, key=lambda one: one.sent, default=None)
 
     def _take(self, exchange: Exchange) -> Cause | None:
         key = _key(exchange)

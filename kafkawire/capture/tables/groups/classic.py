@@ -262,8 +262,8 @@ class ClassicGroups:
             if code:
                 yield error_event(of_member, code)
                 continue
-            known = group.remove(member_id or "")
-            client_id = event.client_id if known is None else known.client_id
+            removed = group.remove(member_id or "")
+            client_id = event.client_id if removed is None else removed.client_id
             yield of_member._replace(type=EventType.LEFT, client_id=client_id, reason=reason)
 
     def _refuse(self, group: Group, event: GroupEvent, code: int) -> Iterator[GroupEvent]:
@@ -278,10 +278,10 @@ class ClassicGroups:
         limits = self._context.limits
         kind = ASSIGNMENT.get(group.protocol_type or "")
         if kind is None or not message.assignment:
-            found = embedded_payloads(message, row.body_version or 0, limits=limits)
+            payloads = embedded_payloads(message, row.body_version or 0, limits=limits)
         else:
-            found = [read_payload("assignment", kind, message.assignment, limits)]
-        topics = getattr(found[0].value, "assigned_partitions", None) if found else None
+            payloads = [read_payload("assignment", kind, message.assignment, limits)]
+        topics = getattr(payloads[0].value, "assigned_partitions", None) if payloads else None
         if topics is None:
             return [] if not message.assignment else None
         names = self._context.names

@@ -75,28 +75,28 @@ class Group:
             self.causes.stable(heartbeat.time_ns)
 
     def _seen(self, member_id: str, client_id: str | None, time_ns: int) -> Member:
-        found = self.add(member_id)
-        found.client_id = found.client_id or client_id
-        found.seen_ns = max(found.seen_ns, time_ns)
-        return found
+        member = self.add(member_id)
+        member.client_id = member.client_id or client_id
+        member.seen_ns = max(member.seen_ns, time_ns)
+        return member
 
     def add(self, member_id: str, instance: str | None = None) -> Member:
         """Return a member; add it if unknown."""
-        found = self.members.get(member_id)
-        if found is None:
-            found = self.members[member_id] = Member()
+        member = self.members.get(member_id)
+        if member is None:
+            member = self.members[member_id] = Member()
         if instance is not None:
-            found.instance = instance
+            member.instance = instance
             self.instances[instance] = member_id
-        return found
+        return member
 
     def remove(self, member_id: str) -> Member | None:
         """Remove a member that left or was removed by the broker."""
-        found = self.members.pop(member_id, None)
-        if found is not None and self.instances.get(found.instance or "") == member_id:
-            del self.instances[found.instance or ""]
+        member = self.members.pop(member_id, None)
+        if member is not None and self.instances.get(member.instance or "") == member_id:
+            del self.instances[member.instance or ""]
         self.joined.discard(member_id)
-        return found
+        return member
 
     def rejected(self, event: GroupEvent, code: int) -> GroupEvent:
         """Make the event of an error response; a member that the broker no longer has is removed.
@@ -166,13 +166,13 @@ def leaving_members(group: Group, request: Any, response: Any) -> list[Leaving]:
     codes = [each.error_code for each in results]
     if len(codes) != len(leaving):
         codes = [0] * len(leaving)
-    found = []
+    left = []
     for member, code in zip(leaving, codes, strict=True):
         instance = or_none(getattr(member, "group_instance_id", None))
         reason = or_none(getattr(member, "reason", None))
         member_id = group.member_of(member.member_id, instance)
-        found.append(Leaving(member_id, instance, reason, code))
-    return found
+        left.append(Leaving(member_id, instance, reason, code))
+    return left
 
 
 def cause_of_leave(group: Group, item: Located, request: Any) -> Cause:
@@ -188,7 +188,7 @@ def cause_of_leave(group: Group, item: Located, request: Any) -> Cause:
 
 def subscription_of(request: Any) -> int:
     """Compute a checksum of the protocols of a JoinGroup and their metadata."""
-    made = 0
+    checksum = 0
     for one in request.protocols:
-        made = crc32(one.metadata, crc32(one.name.encode("utf-8", "surrogateescape"), made))
-    return made
+        checksum = crc32(one.metadata, crc32(one.name.encode("utf-8", "surrogateescape"), checksum))
+    return checksum

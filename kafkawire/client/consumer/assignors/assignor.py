@@ -92,11 +92,11 @@ def in_order(members: Iterable[Member]) -> list[Member]:
 
 def subscribers(members: Sequence[Member]) -> dict[str, list[Member]]:
     """Return the subscribers of each topic, in the order of the members."""
-    found: dict[str, list[Member]] = {}
+    by_topic: dict[str, list[Member]] = {}
     for member in members:
         for topic in dict.fromkeys(member.topics):
-            found.setdefault(topic, []).append(member)
-    return found
+            by_topic.setdefault(topic, []).append(member)
+    return by_topic
 
 
 def all_partitions(partitions: Mapping[str, int]) -> Iterator[TopicPartition]:

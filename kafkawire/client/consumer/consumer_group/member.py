@@ -98,8 +98,8 @@ class ConsumerGroupMember(HeartbeatingMember[ConsumerConfig]):
     def _resolve(self) -> Resolved:
         resolved = self._target.resolve(self._view)
         used = resolved.topic_ids.keys() | {each.topic for each in self._owned or ()}
-        known = {**self._topic_ids, **resolved.topic_ids}
-        self._topic_ids = {name: topic_id for name, topic_id in known.items() if name in used}
+        all_ids = {**self._topic_ids, **resolved.topic_ids}
+        self._topic_ids = {name: topic_id for name, topic_id in all_ids.items() if name in used}
         return resolved
 
     def _leave_request(self) -> Effects:

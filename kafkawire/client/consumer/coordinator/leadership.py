@@ -81,5 +81,7 @@ class Leadership:
         return self._components.membership.handle(refused, now)
 
     def _count(self, topics: Iterable[str]) -> dict[str, int]:
-        known = {each: self._components.view.topics.get(each) for each in topics}
-        return {each: len(topic.partitions) if topic else 0 for each, topic in known.items()}
+        topics_of_view = {each: self._components.view.topics.get(each) for each in topics}
+        return {
+            each: len(topic.partitions) if topic else 0 for each, topic in topics_of_view.items()
+        }

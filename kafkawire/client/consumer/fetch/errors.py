@@ -55,5 +55,5 @@ SESSION_ERRORS: Final = frozenset(
 
 def fetch_error(code: int) -> FetchError:
     """Return how to handle an error; unknown codes are FAIL."""
-    known = {int(each): action for each, action in FETCH_ERRORS.items()}
-    return known.get(code, FetchError.FAIL)
+    by_code = {int(each): action for each, action in FETCH_ERRORS.items()}
+    return by_code.get(code, FetchError.FAIL)

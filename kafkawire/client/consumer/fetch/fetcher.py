@@ -161,20 +161,20 @@ class Fetcher:
 
     def _node(self, partition: TopicPartition, now: float) -> int:
         """Return the preferred read replica, else the leader (KIP-392)."""
-        known = self._view.partition(*partition)
-        if known is None:
+        metadata = self._view.partition(*partition)
+        if metadata is None:
             return NO_NODE
         replica, until = self._replicas.get(partition, (NO_NODE, 0.0))
         if replica != NO_NODE and now < until and replica in self._view.brokers:
             return replica
-        return known.leader
+        return metadata.leader
 
     def _partition_fetch(self, partition: TopicPartition, position: Position) -> PartitionFetch:
-        known = self._view.partition(*partition)
+        metadata = self._view.partition(*partition)
         topic = self._view.topics.get(partition.topic)
-        assert known is not None
+        assert metadata is not None
         assert topic is not None
-        return PartitionFetch(topic.topic_id, position.offset, known.leader_epoch)
+        return PartitionFetch(topic.topic_id, position.offset, metadata.leader_epoch)
 
     def _send_fetch(
         self, node: int, wanted: Mapping[TopicPartition, PartitionFetch], now: float

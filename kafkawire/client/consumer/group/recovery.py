@@ -58,5 +58,5 @@ RECOVERY: Final[Mapping[ApiKey, Mapping[ErrorCode, Recovery]]] = {
 
 def recovery(api: ApiKey, code: int) -> Recovery:
     """Return how to recover from an error."""
-    known = {int(each): action for each, action in RECOVERY[api].items()}
-    return known.get(code, Recovery.FATAL)
+    by_code = {int(each): action for each, action in RECOVERY[api].items()}
+    return by_code.get(code, Recovery.FATAL)

@@ -215,23 +215,23 @@ def _read(
     if event.version >= GROUPS_VERSION and not message.groups:  # an invalid response
         return ErrorCode.UNKNOWN_SERVER_ERROR, {}, {}
     result = message.groups[0] if event.version >= GROUPS_VERSION else message
-    found: dict[TopicPartition, OffsetAndMetadata | None] = {}
+    offsets: dict[TopicPartition, OffsetAndMetadata | None] = {}
     errors: dict[TopicPartition, int] = {}
     for topic in result.topics:
         for each in topic.partitions:
             partition = TopicPartition(topic.name, each.partition_index)
             if each.error_code not in (ErrorCode.NONE, NO_SUCH_TOPIC):
                 errors[partition] = each.error_code
-            known = each.committed_offset != NOT_COMMITTED
-            found[partition] = (
+            is_committed = each.committed_offset != NOT_COMMITTED
+            offsets[partition] = (
                 OffsetAndMetadata(
                     each.committed_offset, each.committed_leader_epoch, each.metadata or ""
                 )
-                if known
+                if is_committed
                 else None
             )
     code = result.error_code
     for each_code in errors.values():
         if code == ErrorCode.NONE and each_code in RETRIABLE_ERRORS:
             code = each_code
-    return code, found, errors
+    return code, offsets, errors

@@ -183,11 +183,11 @@ class LeaderRequests:
         by_leader: dict[int, list[TopicPartition]] = {}
         leaderless: set[str] = set()
         for each in pending.remaining.keys() - pending.in_flight.keys():
-            known = self._view.partition(*each)
-            if known is None or known.leader < 0:
+            metadata = self._view.partition(*each)
+            if metadata is None or metadata.leader < 0:
                 leaderless.add(each.topic)
             else:
-                by_leader.setdefault(known.leader, []).append(each)
+                by_leader.setdefault(metadata.leader, []).append(each)
         effects: Effects = [
             self._request(pending, leader, partitions)
             for leader, partitions in sorted(by_leader.items())
@@ -226,8 +226,8 @@ class LeaderRequests:
         return SendRequest(self._owner, key, leader, lookup.api, lookup.body(lookups), timeout)
 
     def _epoch(self, partition: TopicPartition) -> int:
-        known = self._view.partition(*partition)
-        return NO_EPOCH if known is None else known.leader_epoch
+        metadata = self._view.partition(*partition)
+        return NO_EPOCH if metadata is None else metadata.leader_epoch
 
     def _on_response(self, event: ResponseReceived, now: float) -> Effects:
         pending, in_flight = self._find(event)

@@ -134,16 +134,16 @@ class Positions:
     def _check_leader_epochs(self) -> None:
         """Start to validate positions whose leader epoch has changed (KIP-320)."""
         for each, state in self._states.items():
-            known = self._view.partition(*each)
-            if state.fetch_state is not F.FETCHING or known is None or state.position is None:
+            metadata = self._view.partition(*each)
+            if state.fetch_state is not F.FETCHING or metadata is None or state.position is None:
                 continue
-            if known.leader_epoch > state.checked_epoch:
+            if metadata.leader_epoch > state.checked_epoch:
                 # a position without an epoch cannot be validated; one of the same epoch need not be
-                if state.position.leader_epoch in (NO_EPOCH, known.leader_epoch):
-                    state.checked_epoch = known.leader_epoch
+                if state.position.leader_epoch in (NO_EPOCH, metadata.leader_epoch):
+                    state.checked_epoch = metadata.leader_epoch
                 else:
                     self._transition(state, F.AWAIT_VALIDATION)
-                    state.checking_epoch = known.leader_epoch
+                    state.checking_epoch = metadata.leader_epoch
 
     def handle(self, event: CommittedFetched | LeadersResponded) -> Effects:
         """Handle the results of lookups."""
@@ -155,8 +155,8 @@ class Positions:
             if each in event.failed:
                 state.failed = True
                 failed[event.failed[each]] = None
-        found = {each: waiting[each] for each in waiting.keys() & event.found.keys()}
-        effects = self._on_offsets(found, event) + self._on_epoch_ends(found, event)
+        of_request = {each: waiting[each] for each in waiting.keys() & event.found.keys()}
+        effects = self._on_offsets(of_request, event) + self._on_epoch_ends(of_request, event)
         return effects + [PositionFailed(error) for error in failed]
 
     def out_of_range(self, partition: TopicPartition, offset: int) -> list[PositionFailed]:
@@ -195,8 +195,10 @@ class Positions:
         if not times:
             return []
         for each in times:
-            known = self._view.partition(*each)
-            self._states[each].checking_epoch = NO_EPOCH if known is None else known.leader_epoch
+            metadata = self._view.partition(*each)
+            self._states[each].checking_epoch = (
+                NO_EPOCH if metadata is None else metadata.leader_epoch
+            )
         serial = self._new_serial(self._states[each] for each in times)
         return [RequestFromLeaders((REQUEST_KEY, serial), self._offsets, times)]
 
@@ -228,12 +230,12 @@ class Positions:
 
     def _take_waiting(self, serial: int) -> dict[TopicPartition, PartitionState]:
         """Return the partitions that wait for a request, and clear their serials."""
-        found = {
+        waiting = {
             each: state for each, state in self._states.items() if state.request_serial == serial
         }
-        for state in found.values():
+        for state in waiting.values():
             state.request_serial = 0
-        return found
+        return waiting
 
     def _on_committed(self, event: CommittedFetched) -> Effects:
         waiting = self._take_waiting(_serial(event.key))
@@ -243,11 +245,11 @@ class Positions:
             return [PositionFailed(event.error)] if waiting else []
         missing: list[TopicPartition] = []
         for each, state in waiting.items():
-            known = event.found.get(each)
-            if known is None:
+            epoch_end = event.found.get(each)
+            if epoch_end is None:
                 missing.append(each)
             else:
-                self._set_position(state, Position(known.offset, known.leader_epoch))
+                self._set_position(state, Position(epoch_end.offset, epoch_end.leader_epoch))
         return self._on_nothing_committed(missing)
 
     def _on_nothing_committed(self, partitions: list[TopicPartition]) -> Effects:
@@ -265,11 +267,11 @@ class Positions:
         """Set positions to the offsets found; to the end where no record is that late."""
         late: list[TopicPartition] = []
         for each, state in states.items():
-            found = event.found[each]
-            if isinstance(found, OffsetAndTimestamp):
-                self._set_position(state, Position(found.offset, found.leader_epoch))
+            offset = event.found[each]
+            if isinstance(offset, OffsetAndTimestamp):
+                self._set_position(state, Position(offset.offset, offset.leader_epoch))
                 state.checked_epoch = state.checking_epoch  # the leader returned it
-            elif found is None:
+            elif offset is None:
                 late.append(each)
         self.reset(late, FROM_LATEST)
         return self._request_resets() if late else []

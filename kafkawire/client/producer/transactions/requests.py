@@ -263,8 +263,8 @@ def _committed(
 
 def _worst(api: ApiKey, rows: Iterable[tuple[str, int, int]]) -> tuple[ErrorCode, str]:
     """Return the most severe error of partitions; OPERATION_NOT_ATTEMPTED names another's."""
-    found = [(error_of(code), f"{topic}-{index}") for topic, index, code in rows if code]
-    causes = [each for each in found if each[0] is not ErrorCode.OPERATION_NOT_ATTEMPTED] or found
+    errors = [(error_of(code), f"{topic}-{index}") for topic, index, code in rows if code]
+    causes = [each for each in errors if each[0] is not ErrorCode.OPERATION_NOT_ATTEMPTED] or errors
     if not causes:
         return ErrorCode.NONE, ""
     return max(causes, key=lambda each: SEVERITY[outcome_of(api, each[0])])
