@@ -74,7 +74,7 @@ SLOW: Final = (
     "cli/input/test_interrupts.py::test_a_packet_that_was_cut_is_no_problem_of_the_capture",
     "cli/input/test_interrupts.py::test_a_report_on_a_pipe_shows_what_it_has",
     "cli/parallel/test_jobs.py",
-    "cli/parallel/test_ordered_output.py",
+    "cli/parallel/test_pool.py",
     "cli/render/test_fitting.py",
     "cli/verbs/test_unreachable.py",
     "cli/input/test_progress.py",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..input.captures.interrupts import Interrupts
     from ..render.table_formats import Write
     from ..render.tables import Reading, Rendering
+    from .pool import Pool
 
 BATCHES_AHEAD: Final = 6
 """Batches queued per worker; while all queues are full, this process prints batches itself. Few, so
@@ -51,6 +52,9 @@ that what waits for its turn is still in the caches of the processors when it is
 
 TASK_BYTES: Final = 1 << 18
 """Bytes of messages that are worth a task."""
+
+SHARED_BYTES: Final = 1 << 22
+"""Bytes of memory shared with each worker, for tasks."""
 
 FILES_AHEAD: Final = 2
 """Files queued per worker."""
@@ -150,19 +154,19 @@ def _file_per_task(
     files: Sequence[Path], options: DecodeOptions, jobs: int, noted: Interrupts
 ) -> Iterator[Printed]:
     """Decode each capture in one worker."""
-    from .ordered_output import OrderedOutput
+    from .pool import Pool
 
     run_task = partial(decode_file, options=options, noted=noted)
-    output = OrderedOutput[Path](jobs, run_task, FILES_AHEAD)
+    pool = Pool[Path, Printed](jobs, run_task, FILES_AHEAD, SHARED_BYTES, is_output=True)
     try:
         for file in files:
             if noted.requested:
                 break
-            while output.submit(partial(_file, file)) is None:
-                yield from output.wait()
-        yield from output.drain()
+            while pool.submit(partial(_file, file)) is None:
+                yield from pool.wait()
+        yield from pool.drain()
     finally:
-        output.close()
+        pool.close()
 
 
 def _file(file: Path, _at: int) -> Path:
@@ -185,28 +189,42 @@ def _batch_per_task(
     from kafkawire.capture.frames.serialised import Packer
     from kafkawire.capture.jsonl import rows as row_text  # noqa: F401  # imported before the fork
 
-    from .ordered_output import OrderedOutput
+    from .pool import Pool
 
     decode = partial(_decode_item, options=options, known=[])
-    output = OrderedOutput[Joined](jobs - 1, decode, BATCHES_AHEAD)
+    pool = Pool[Joined, Printed](jobs - 1, decode, BATCHES_AHEAD, SHARED_BYTES, is_output=True)
     packers = [Packer() for _ in range(jobs - 1)]
     try:
         for file in files:
             name = str(file)
             try:
                 for batch in combined(read_batches(file, options, noted, show_progress())):
-                    yield from output.ready()
-                    at = output.submit(partial(_serialise, name, batch, packers))
+                    yield from _released(pool.ready())
+                    at = pool.submit(partial(_serialise, name, batch, packers))
                     if at is not None:
                         packers[at].delivered = True
                         continue
                     for printed in render_views(name, batch, options):
-                        yield from output.write(printed)
+                        yield from _added(printed, pool)
             except InputError as error:
-                yield from output.write(Printed(b"", True, error))
-        yield from output.drain()
+                yield from _added(Printed(b"", True, error), pool)
+        yield from _released(pool.drain())
     finally:
-        output.close()
+        pool.close()
+
+
+def _added(printed: Printed, pool: Pool[Joined, Printed]) -> Iterator[Printed]:
+    """Yield output of this process, or keep it until its turn, without a copy."""
+    kept = printed._replace(text=memoryview(printed.text))
+    return _released(pool.add(kept, len(printed.text)))
+
+
+def _released(results: Iterable[Printed]) -> Iterator[Printed]:
+    """Yield output; its buffers may be used again when it is written."""
+    for printed in results:
+        yield printed
+        if isinstance(printed.text, memoryview):
+            printed.text.release()
 
 
 def combined(batches: Iterable[Batch]) -> Iterator[Batch]:

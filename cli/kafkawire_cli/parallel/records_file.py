@@ -1,7 +1,7 @@
 """Writes the table `records` in a process of its own: its rows and its file take longest.
 
 The file is that of one process, byte for byte; memory is bounded, since this process waits
-while the shared memory is full of what the other one has not taken.
+while the queue of the other one is full.
 
     this process    reads, pairs, makes the other tables --records fields--.
     the other one                decompresses, makes columns, writes <-----'
@@ -10,29 +10,27 @@ while the shared memory is full of what the other one has not taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
 
 from kafkawire.capture.tables.arrow.record_columns import record_batches
 from kafkawire.capture.tables.arrow.record_fields import Fields
 from kafkawire.errors import KafkaWireError
 
-from .forked import Forked, SubmittedTask, receive, send
-from .shared_memory import SharedMemory, pickled, unpickled
+from .pool import Pool
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..render.table_formats import Write
 
-SHARED_BYTES: Final = 1 << 24
-"""Bytes of memory shared with the process, for what it has not taken."""
+TASKS_AHEAD: Final = 5
+"""Fields and batches queued for the process before this one decodes fields, too."""
 
-FIELDS_AHEAD: Final = 4
-"""Fields and batches that may wait for the process before this one decodes fields, too."""
+SHARED_BYTES: Final = 1 << 24
+"""Bytes of memory shared with the process, for these."""
 
 
 class Content(NamedTuple):
@@ -40,22 +38,6 @@ class Content(NamedTuple):
 
     size: int
     secrets: bool
-
-
-class _Parts(NamedTuple):
-    """What is larger than the shared memory follows in so many messages."""
-
-    number: int
-
-
-class _Taken(NamedTuple):
-    """The oldest value has been copied out of the shared memory."""
-
-
-class _Finished(NamedTuple):
-    """The file is complete, or why it is not."""
-
-    error: KafkaWireError | OSError | None
 
 
 @contextmanager
@@ -79,90 +61,65 @@ def records_file(
         process.close()
 
 
-class _RecordsProcess(Forked):
+class _RecordsProcess:
     """The process, seen from this one."""
 
     def __init__(
         self, opened: Callable[[], AbstractContextManager[Write]], content: Content
     ) -> None:
-        self._untaken = 0
-        self._content = content
-        super().__init__(partial(_serve, opened, content), SHARED_BYTES)
+        writer = _Writer(opened, content)
+        self._pool = Pool[Fields | pa.RecordBatch | None, object](
+            1, writer.run, TASKS_AHEAD, SHARED_BYTES
+        )
+        self._secrets = content.secrets
+        self.close = self._pool.close
 
     def write(self, fields: Fields) -> None:
         """Pass fields on, or the batches of their records."""
-        while self.poll() and self._receive():
-            pass
-        if self._untaken < FIELDS_AHEAD:
-            self._pass(fields)
-        else:
-            for batch in record_batches(fields, self._content.secrets):
+        deque(self._pool.ready(), 0)
+        if self._pool.submit(lambda _: fields) is None:
+            for batch in record_batches(fields, self._secrets):
                 self._pass(batch)
-
-    def _pass(self, value: Fields | pa.RecordBatch) -> None:
-        """Pass a value on; wait while the memory is full."""
-        task = pickled(value)
-        while not self.submit(0, task):
-            if not self._untaken:
-                self._send_parts(task.parts)
-                return
-            self._receive()
-        self._untaken += 1
 
     def finish(self) -> None:
         """Wait until the file is complete."""
-        self.send(None)
-        while self._receive():
-            pass
+        self._pass(None)
+        deque(self._pool.drain(), 0)
 
-    def _send_parts(self, parts: list[memoryview]) -> None:
-        self.send(_Parts(len(parts)))
-        with suppress(ConnectionError):  # it has failed: `finish` raises why
-            for part in parts:
-                self.connection.send_bytes(part)
-
-    def _receive(self) -> bool:
-        """Wait for a message; return whether there will be more."""
-        message: _Taken | _Finished = self.receive()
-        if isinstance(message, _Finished):
-            if message.error is not None:
-                raise message.error
-            return False
-        self.tasks.free()
-        self._untaken -= 1
-        return True
+    def _pass(self, value: pa.RecordBatch | None) -> None:
+        while self._pool.submit(lambda _: value) is None:
+            deque(self._pool.wait(), 0)
 
 
-# -- in the other process
+class _Writer:
+    """The other process, which writes a file from the first task on, until the end of all."""
+
+    def __init__(
+        self, opened: Callable[[], AbstractContextManager[Write]], content: Content
+    ) -> None:
+        self._write = _writing(opened, content)
+        self._is_open = False
+
+    def run(self, value: Fields | pa.RecordBatch | None) -> tuple[()]:
+        """Write records; None completes the file. Without effect after an error."""
+        with suppress(StopIteration):
+            if not self._is_open:
+                self._is_open = True
+                next(self._write)
+            self._write.send(value)
+        return ()
 
 
-def _serve(
-    opened: Callable[[], AbstractContextManager[Write]],
-    content: Content,
-    connection: Connection,
-    memory: SharedMemory,
-) -> None:
-    error: KafkaWireError | OSError | None = None
-    try:
-        with opened() as write:
-            for batch in _received(connection, memory, content.secrets):
+def _writing(
+    opened: Callable[[], AbstractContextManager[Write]], content: Content
+) -> Generator[None, Fields | pa.RecordBatch | None, None]:
+    """Open a file, and write what is sent until None."""
+    with opened() as write:
+        while (value := (yield)) is not None:
+            for batch in _batches(value, content.secrets):
                 for start in range(0, len(batch), content.size):
                     write(batch.slice(start, content.size))
-    except (KafkaWireError, OSError) as failure:
-        error = failure
-    send(connection, _Finished(error))
 
 
-def _received(
-    connection: Connection, memory: SharedMemory, secrets: bool
-) -> Iterator[pa.RecordBatch]:
-    while (message := receive(connection)) is not None:
-        if isinstance(message, SubmittedTask):
-            taken: Fields | pa.RecordBatch = unpickled(memory.get(message.span))
-            send(connection, _Taken())
-        else:
-            taken = unpickled([connection.recv_bytes() for _ in range(message.number)])
-        if isinstance(taken, Fields):
-            yield from record_batches(taken, secrets)
-        else:
-            yield taken
+def _batches(value: Fields | pa.RecordBatch, secrets: bool) -> Iterable[pa.RecordBatch]:
+    return record_batches(value, secrets) if isinstance(value, Fields) else [value]

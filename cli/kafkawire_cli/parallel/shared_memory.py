@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections import deque
+from collections.abc import Sequence
 from mmap import mmap
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ class Joined(NamedTuple):
 class Pickled(NamedTuple):
     """A pickle, the buffers that it refers to, and the pieces behind it."""
 
-    parts: list[memoryview]
+    parts: Sequence[bytes | memoryview]
     pieces: list[bytes] | None = None
 
     @property
@@ -46,10 +47,10 @@ def pickled(value: object) -> Pickled:
         value, pieces = value
     buffers: list[pickle.PickleBuffer] = []
     text = pickle.dumps(value, 5, buffer_callback=buffers.append)
-    return Pickled([memoryview(text), *(buffer.raw() for buffer in buffers)], pieces)
+    return Pickled([text, *(buffer.raw() for buffer in buffers)], pieces)
 
 
-def unpickled(parts: list[bytes]) -> Any:
+def unpickled(parts: Sequence[bytes]) -> Any:
     """Unpickle an object."""
     return pickle.loads(parts[0], buffers=parts[1:])
 
@@ -71,6 +72,11 @@ class SharedMemory:
         self._size = size
         self._used: deque[tuple[int, int]] = deque()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether all objects have been freed."""
+        return not self._used
+
     def put(self, value: Pickled) -> Span | None:
         """Copy an object into free memory; None if there is not enough."""
         found = self._allocate(value.size)
@@ -87,21 +93,19 @@ class SharedMemory:
             deque(map(self._memory.write, value.pieces), maxlen=0)
         return Span(start, end, [len(part) for part in value.parts], value.pieces is not None)
 
+    def put_nothing(self) -> None:
+        """Put an object without bytes: `free` frees it in its turn."""
+        self._used.append((0, 0))
+
     def value(self, span: Span) -> Any:
         """Unpickle an object; one that was put with pieces is Joined."""
-        value = unpickled(self.get(span))
-        if not span.has_pieces:
-            return value
-        return Joined(value, self._memory[span.start + sum(span.sizes) : span.end])
-
-    def get(self, span: Span) -> list[bytes]:
-        """Copy the parts of an object out of the memory."""
         at = span.start
         parts = []
         for size in span.sizes:
             parts.append(self._memory[at : at + size])
             at += size
-        return parts
+        value = unpickled(parts)
+        return Joined(value, self._memory[at : span.end]) if span.has_pieces else value
 
     def free(self) -> None:
         """Free the oldest object. Only the process that puts objects calls this."""

@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from copy import copy
 from functools import partial
-from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -37,7 +37,8 @@ from kafkawire.capture.tables.tasks.task import (
 from kafkawire.errors import CaptureError
 
 from ..render.tables import Reading, Rendering
-from .results import Results
+from .pool import Pool
+from .shared_memory import Apart, Joined
 
 if TYPE_CHECKING:
     from kafkawire.capture.multifile import Traffic
@@ -50,16 +51,20 @@ TASK_BYTES: Final = splitting.TASK_BYTES
 TASKS_AHEAD: Final = 5
 """Tasks queued per worker; while all queues are full, this process makes tasks itself."""
 
+SHARED_BYTES: Final = 1 << 24
+"""Bytes of memory shared with each worker, for tasks."""
+
+
+Written: TypeAlias = str | pa.RecordBatch | pa.Buffer | Fields
+
 
 class _WorkItem(NamedTuple):
-    """A task, serialised.
+    """A task, serialised; the frames are the pieces behind it.
 
-    frames: pickled out of band, so that they are not copied. first_ns: when the first packet was
-    captured.
+    first_ns: when the first packet was captured.
     """
 
     task: SerialisedTask
-    frames: PickleBuffer
     first_ns: int | None
 
 
@@ -70,8 +75,21 @@ class _Result(NamedTuple):
     Fields: of records that take much memory, of which the process that writes makes the batches.
     """
 
-    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer | Fields]]
+    written: list[tuple[str, Written]]
     connections: list[Counted]
+
+    @property
+    def size(self) -> int:
+        """The bytes of what is written."""
+        return sum(_size(written) for _, written in self.written)
+
+
+def _size(written: Written) -> int:
+    if isinstance(written, str):
+        return len(written)
+    if isinstance(written, Fields):
+        return int(written.bytes)
+    return int(written.nbytes if isinstance(written, pa.RecordBatch) else written.size)
 
 
 def read_tables(
@@ -83,7 +101,8 @@ def read_tables(
     tables = [name for name in reading.tables if name != GROUP_EVENTS]
     context = Context(unwatched, reading.secrets, traffic.limits)
     maker = Maker(context, tables, reading.size, defer_records=True)
-    pool = Results[_WorkItem, _Result](workers, partial(_run, maker, rendering), TASKS_AHEAD)
+    run_task = partial(_run, maker, rendering)
+    pool = Pool[Joined, _Result](workers, run_task, TASKS_AHEAD, SHARED_BYTES)
     try:
         yield from _Reader(traffic, reading, rendering, maker, pool).batches()
     finally:
@@ -99,7 +118,7 @@ class _Reader:
         reading: Reading,
         rendering: Rendering,
         maker: Maker,
-        pool: Results[_WorkItem, _Result],
+        pool: Pool[Joined, _Result],
     ) -> None:
         context = Context(traffic, reading.secrets, traffic.limits)
         self._traffic = traffic
@@ -118,9 +137,8 @@ class _Reader:
         failure = None
         try:
             for task in self._splitter.tasks():
-                if task is not None:
-                    self._submit(task)
-                for result in self._pool.ready():
+                submitted = () if task is None else self._submitted(task)
+                for result in chain(submitted, self._pool.ready()):
                     yield from self._written(result)
         except (CaptureError, OSError) as error:
             failure = error
@@ -130,20 +148,21 @@ class _Reader:
             raise failure
         yield from self._rendered(self._merger.batches(last=True))
 
-    def _submit(self, task: Task) -> None:
-        """Submit a task to a worker, or make it here if none has room."""
+    def _submitted(self, task: Task) -> Iterator[_Result]:
+        """Submit a task to a worker, or make it here if none has room; yield what is ready."""
         at = self._pool.submit(partial(self._work_item, task))
         if at is None:
             tailored, names = self._recipients[HERE].tailored(task, self._splitter.learned)
             self._maker.learn(names)
             made = self._maker.make(tailored)
-            self._pool.add(_result(made, self._rendering, self._traffic.first_ns))
+            result = _result(made, self._rendering, self._traffic.first_ns)
+            yield from self._pool.add(result, result.size)
         self._recipients[HERE if at is None else at].got(task)
 
-    def _work_item(self, task: Task, at: int) -> _WorkItem:
+    def _work_item(self, task: Task, at: int) -> Apart:
         tailored, names = self._recipients[at].tailored(task, self._splitter.learned)
         serialised, frames = serialise(tailored, names)
-        return _WorkItem(serialised, PickleBuffer(frames), self._traffic.first_ns)
+        return Apart(_WorkItem(serialised, self._traffic.first_ns), frames)
 
     def _written(self, result: _Result) -> Iterator[tuple[str, pa.RecordBatch | str]]:
         for name, written in result.written:
@@ -172,21 +191,21 @@ class _Reader:
 # -- in any process
 
 
-def _run(maker: Maker, rendering: Rendering, item: _WorkItem) -> _Result:
+def _run(maker: Maker, rendering: Rendering, joined: Joined) -> list[_Result]:
     """Make a task in a worker."""
+    item: _WorkItem = joined.value
     maker.learn(item.task.names)
-    made = maker.make(deserialise(item.task, bytes(item.frames)))
+    made = maker.make(deserialise(item.task, joined.pieces))
     result = _result(made, rendering, item.first_ns)
-    return result._replace(
-        written=[
-            (name, each if isinstance(each, str | Fields) else each.serialize())
-            for name, each in result.written
-        ]
-    )
+    written = [
+        (name, each if isinstance(each, str | Fields) else each.serialize())
+        for name, each in result.written
+    ]
+    return [result._replace(written=written)]
 
 
 def _result(made: Made, rendering: Rendering, first_ns: int | None) -> _Result:
-    written: list[tuple[str, str | pa.RecordBatch | pa.Buffer | Fields]] = []
+    written: list[tuple[str, Written]] = []
     for name, batch in made.batches:
         if isinstance(batch, Fields):
             written.append((name, batch))

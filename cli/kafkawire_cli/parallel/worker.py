@@ -1,111 +1,81 @@
-"""A forked process that runs tasks, and writes their output when it is its turn.
+"""Runs tasks in a forked process, and delivers their results when it is their turn.
 
-Output before the turn of its run is buffered; a result is reported once its output is written.
+Results before their turn are kept; a task is done once all of its results are delivered.
 """
 
 from __future__ import annotations
 
+import pickle
 import select
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from tempfile import TemporaryFile
-from typing import BinaryIO, Final, NamedTuple, TypeVar
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+
+from kafkawire.errors import KafkaWireError
 
 from .. import pipes
-from ..input.inputs import InputError
 from ..render.messages import Printed
-from .forked import Forked, SubmittedTask, receive, send
-from .shared_memory import SharedMemory
+from .forked import Sent, Taken, put, receive, send, take
+from .shared_memory import Pickled, SharedMemory, pickled
 
-Task = TypeVar("Task")
-
-SHARED_BYTES: Final = 1 << 22
-"""Bytes of memory shared with each worker, for task data."""
+Parts: TypeAlias = Sequence[bytes | memoryview]
+"""A result as bytes: a pickle, and the buffers that it refers to, or the text that it lacks."""
 
 BUFFERED_BYTES: Final = 1 << 25
-"""Bytes of output that a process buffers in memory until its turn."""
-
-CHUNK: Final = 1 << 20
+"""Bytes of results that a process keeps in memory until their turn."""
 
 
-class Run:
-    """Consecutive tasks of one worker, which are written in one turn.
+class Turn(NamedTuple):
+    """It is the turn of the results of a run, and of those before."""
 
-    pending: the number of tasks whose output is not yet written.
-    """
-
-    def __init__(self, number: int, worker: Worker) -> None:
-        self.number = number
-        self.worker = worker
-        self.pending = 0
+    run: int
 
 
-class TaskDone(NamedTuple):
-    """The result of a task: its output has been written, or writing failed."""
+class Done(NamedTuple):
+    """The results of a task are delivered, or why there are no more."""
 
-    clean: bool
-    error: InputError | None = None
-    failure: OSError | None = None
+    error: KafkaWireError | OSError | None = None
 
 
-class Worker(Forked):
-    """A forked process and its queue of tasks.
-
-    The connection carries tasks and the numbers of runs whose turn has come to the worker, and the
-    result of each task back.
-    """
-
-    def __init__(self, run_task: Callable[[Task], Iterable[Printed]]) -> None:
-        self.runs: deque[Run] = deque()
-        super().__init__(partial(_work, run_task), SHARED_BYTES)
-
-    def done(self) -> Printed:
-        """Wait until a task is done.
-
-        Raises OSError if its output could not be written, or if the worker died.
-        """
-        done: TaskDone = self.receive()
-        if done.failure is not None:
-            raise done.failure
-        self.tasks.free()
-        self.runs.popleft().pending -= 1
-        return Printed(b"", done.clean, done.error)
-
-
-# -- in the worker
-
-
-def _work(
-    run_task: Callable[[Task], Iterable[Printed]], connection: Connection, tasks: SharedMemory
+def serve(
+    run_task: Callable[[Any], Iterable[object]],
+    is_output: bool,
+    connection: Connection,
+    tasks: SharedMemory,
+    results: SharedMemory,
 ) -> None:
-    output = _WorkerOutput(connection)
-    while True:
-        try:
-            _run_next(run_task, tasks, output)
-        except OSError as failure:
-            send(connection, TaskDone(False, failure=failure))
-            break
+    """Run tasks until the parent exits.
+
+    is_output: results are Printed, whose texts are written to standard output; the parent gets the
+    rest of them.
+    """
+    outbox = _Outbox(connection, results, is_output=is_output)
+    try:
+        while True:
+            sent, error = outbox.next(), None
+            try:
+                for result in run_task(take(connection, tasks, sent)):
+                    outbox.add(sent.number, result)
+            except (KafkaWireError, OSError) as failure:
+                error = failure
+            outbox.finish(sent.number, Done(error))
+    except OSError as failure:  # output that cannot be written
+        with suppress(ConnectionError):
+            send(connection, Done(failure))
 
 
-def _run_next(
-    run_task: Callable[[Task], Iterable[Printed]], tasks: SharedMemory, output: _WorkerOutput
-) -> None:
-    submitted = output.next()
-    task: Task = tasks.value(submitted.span)
-    run = submitted.number
-    clean, error = True, None
-    for printed in run_task(task):
-        output.write(run, printed.text)
-        clean = clean and printed.clean
-        error = printed.error or error
-    output.finish(run, TaskDone(clean, error))
+class _InFile(NamedTuple):
+    """The sizes of the parts of a result in a file."""
+
+    sizes: list[int]
 
 
 class _BufferedRun:
-    """Output of a run whose turn has not come, and the results of its tasks.
+    """Results of a run whose turn has not come, and the ends of its tasks.
 
     The first BUFFERED_BYTES stay in memory, in the pieces they came in, without a copy; the rest is
     in a file.
@@ -113,82 +83,115 @@ class _BufferedRun:
 
     def __init__(self, run: int) -> None:
         self.run = run
-        self.done: list[TaskDone] = []
-        self._pieces: list[memoryview] = []
+        self._entries: deque[list[memoryview] | _InFile | Done] = deque()
         self._size = 0
         self._file: BinaryIO | None = None
 
-    def add(self, text: bytes | memoryview) -> None:
-        """Add output, which may not change until it is taken."""
-        self._size += len(text)
+    def add(self, parts: Parts) -> None:
+        """Add a result, whose parts may not change until it is taken."""
+        self._size += sum(map(len, parts))
         if self._file is None and self._size > BUFFERED_BYTES:
-            self._file = TemporaryFile()  # noqa: SIM115  # closed once written
+            self._file = TemporaryFile()  # noqa: SIM115  # closed once all is taken
         if self._file is None:
-            self._pieces.append(memoryview(text))
-        else:
-            self._file.write(text)
+            self._entries.append([memoryview(part) for part in parts])
+            return
+        self._file.writelines(parts)
+        self._entries.append(_InFile([len(part) for part in parts]))
 
-    def take(self) -> Iterator[bytes | memoryview]:
-        """Return the output, in pieces that are valid until the next one is requested."""
-        for piece in self._pieces:
-            with piece:
-                yield piece
-        if self._file is not None:
-            with self._file as file:
-                file.seek(0)
-                while text := file.read(CHUNK):
-                    yield text
+    def finish(self, done: Done) -> None:
+        """Add the end of a task."""
+        self._entries.append(done)
+
+    def take(self) -> Iterator[Parts | Done]:
+        """Return all in order; parts are valid until the next is requested."""
+        file = self._file
+        if file is not None:
+            file.seek(0)
+        while self._entries:
+            entry = self._entries.popleft()
+            if isinstance(entry, _InFile):
+                assert file is not None
+                yield [file.read(size) for size in entry.sizes]
+            else:
+                yield entry
+                if not isinstance(entry, Done):
+                    for part in entry:
+                        part.release()
+        if file is not None:
+            file.close()
 
 
-class _WorkerOutput:
-    """Standard output of a worker: written while it is its turn, buffered before."""
+class _Outbox:
+    """What a worker sends: results are delivered at their turn, and kept before."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, memory: SharedMemory, *, is_output: bool) -> None:
         self._connection = connection
+        self._memory = memory
+        self._is_output = is_output
         self._poll = select.poll()
         self._poll.register(connection.fileno(), select.POLLIN)
-        self._tasks: deque[SubmittedTask] = deque()
+        self._tasks: deque[Sent] = deque()
         self._buffered: deque[_BufferedRun] = deque()
         self._turn = 0
 
-    def next(self) -> SubmittedTask:
+    def next(self) -> Sent:
         """Wait for the next task."""
         while not self._tasks:
             self._receive()
         return self._tasks.popleft()
 
-    def write(self, run: int, text: bytes | memoryview) -> None:
-        """Write output of a run, or buffer it."""
+    def add(self, run: int, result: object) -> None:
+        """Deliver a result of a run, or keep it."""
         while self._poll.poll(0):
             self._receive()
+        parts = _printed(result) if isinstance(result, Printed) else pickled(result).parts
         if run <= self._turn:
-            pipes.write(text)
+            self._deliver(parts)
         else:
-            self._buffer(run).add(text)
+            self._buffer(run).add(parts)
 
-    def finish(self, run: int, done: TaskDone) -> None:
-        """Report the result of a task as soon as its output is written."""
+    def finish(self, run: int, done: Done) -> None:
+        """Report the end of a task once its results are delivered."""
         if run <= self._turn:
-            sys.stdout.flush()
-            send(self._connection, done)
+            self._report(done)
         else:
-            self._buffer(run).done.append(done)
+            self._buffer(run).finish(done)
 
     def _buffer(self, run: int) -> _BufferedRun:
         if not self._buffered or self._buffered[-1].run != run:
             self._buffered.append(_BufferedRun(run))
         return self._buffered[-1]
 
-    def _receive(self) -> None:
-        message: SubmittedTask | int = receive(self._connection)
-        if isinstance(message, SubmittedTask):
-            self._tasks.append(message)
+    def _deliver(self, parts: Parts) -> None:
+        if self._is_output:
+            rest, text = parts
+            pipes.write(text)
+            self._connection.send_bytes(rest)
             return
-        self._turn = message
-        while self._buffered and self._buffered[0].run <= message:
-            buffered = self._buffered.popleft()
-            for text in buffered.take():
-                pipes.write(text)
+        while not put(self._connection, self._memory, Pickled(parts)):
+            self._receive()
+
+    def _report(self, done: Done) -> None:
+        if self._is_output:
             sys.stdout.flush()
-            for done in buffered.done:
-                send(self._connection, done)
+        send(self._connection, done)
+
+    def _receive(self) -> None:
+        message: Sent | Taken | Turn = receive(self._connection)
+        if isinstance(message, Sent):
+            self._tasks.append(message)
+        elif isinstance(message, Taken):
+            self._memory.free()
+        else:
+            self._turn = message.run
+            while self._buffered and self._buffered[0].run <= message.run:
+                for entry in self._buffered.popleft().take():
+                    if isinstance(entry, Done):
+                        self._report(entry)
+                    else:
+                        self._deliver(entry)
+
+
+def _printed(printed: Printed) -> Parts:
+    """Divide output into its text, which stays where it is, and the rest."""
+    return [pickle.dumps(printed._replace(text=b""), 5), printed.text]

@@ -34,7 +34,8 @@ def cut(context: BucketContext, tables: Collection[str], size: int) -> Iterator[
     """Cut a bucket into pickled chunks of about `size` bytes; names are recorded."""
     for task in Splitter(context, tables, sys.maxsize, size).tasks():
         if task is not None:
-            yield pickle.dumps(serialise(task, []))
+            serialised, frames = serialise(task, [])
+            yield pickle.dumps((serialised, b"".join(frames)))
 
 
 def chunk_batches(

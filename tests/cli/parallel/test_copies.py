@@ -14,9 +14,9 @@ from kafkawire.capture.frames.serialised import Packer, pack
 from kafkawire.capture.jsonl.rows import MAX_SPARE, Lines
 from kafkawire.capture.multifile import Traffic
 from kafkawire_cli import pipes
-from kafkawire_cli.parallel.ordered_output import OrderedOutput
+from kafkawire_cli.parallel.pool import Pool
 from kafkawire_cli.parallel.shared_memory import Apart, Joined, SharedMemory, pickled
-from kafkawire_cli.parallel.worker import _BufferedRun
+from kafkawire_cli.parallel.worker import Done, _BufferedRun
 from kafkawire_cli.render.messages import Printed
 from tests.capture.jsonl.test_quick_text import NATIVE
 from tests.conftest import FIXTURES
@@ -74,9 +74,11 @@ def test_pieces_that_do_not_fit_are_not_put() -> None:
 
 def test_output_of_a_worker_waits_where_it_was_written() -> None:
     run, text = _BufferedRun(2), bytearray(b"rows")
-    run.add(memoryview(text))
+    run.add([memoryview(text)])
     taken = run.take()
-    piece = next(taken)
+    entry = next(taken)
+    assert not isinstance(entry, Done)
+    (piece,) = entry
     assert isinstance(piece, memoryview)
     assert piece.obj is text
     assert list(taken) == []
@@ -87,10 +89,11 @@ def test_output_of_this_process_waits_where_it_was_written() -> None:
     def run_task(_: object) -> Iterator[Printed]:
         yield Printed(b"", True)
 
-    output, text = OrderedOutput[None](1, run_task, 1), bytearray(b"rows")
+    output = Pool[None, Printed](1, run_task, 1, 1 << 12, is_output=True)
+    text = bytearray(b"rows")
     try:
         assert output.submit(lambda _: None) == 0
-        assert list(output.write(Printed(memoryview(text), True))) == []
+        assert list(output.add(Printed(memoryview(text), True), 4)) == []
         *_, last = (one.text.obj for one in output.drain() if isinstance(one.text, memoryview))
         assert last is text
         text.clear()

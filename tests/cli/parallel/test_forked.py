@@ -12,7 +12,7 @@ import os, signal, sys
 from kafkawire_cli.parallel.forked import Forked, receive, send
 from kafkawire_codegen.whole_files import ended_by_signals
 
-def serve(connection, tasks):
+def serve(connection, tasks, results):
     send(connection, signal.pthread_sigmask(signal.SIG_BLOCK, ()))
     receive(connection)
 

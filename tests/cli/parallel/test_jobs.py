@@ -15,7 +15,7 @@ from kafkawire.capture.multifile import Traffic
 from kafkawire_cli.input.inputs import InputError
 from kafkawire_cli.input.sources import Known
 from kafkawire_cli.parallel.jobs import combined, decoded
-from kafkawire_cli.parallel.ordered_output import OrderedOutput
+from kafkawire_cli.parallel.pool import Pool
 from kafkawire_cli.parallel.row_batches import Batch, DecodeOptions
 from kafkawire_cli.render.messages import Shape, View
 from tests.capture import truth
@@ -29,12 +29,12 @@ PCAPS: Final = sorted(str(path) for path in CAPTURES.glob("*.pcap*"))
 
 COMMAND: Final = """
 import sys
-from kafkawire_cli.parallel import jobs, ordered_output, row_batches
+from kafkawire_cli.parallel import jobs, pool, row_batches
 from kafkawire_cli import main
 row_batches.BATCH_ROWS, jobs.BATCH_ROWS, jobs.BATCHES_AHEAD = 7, 7, 2
-submit = ordered_output.OrderedOutput.submit
+submit = pool.Pool.submit
 submitted = []
-ordered_output.OrderedOutput.submit = (
+pool.Pool.submit = (
     lambda *task: submitted.append(submit(*task)) or submitted[-1]
 )
 try:
@@ -93,10 +93,10 @@ def test_as_many_workers_as_have_something_to_do(
 ) -> None:
     """A reader keeps two others busy; or each has a file."""
 
-    def start(_: object, count: int, *__: object) -> None:
+    def start(_: object, count: int, *__: object, **___: object) -> None:
         raise Started(count)
 
-    monkeypatch.setattr(OrderedOutput, "__init__", start)
+    monkeypatch.setattr(Pool, "__init__", start)
     options = DecodeOptions(Shape.JSONL, View(), None, Known([], []))
     with pytest.raises(Started) as started:
         list(decoded([Path("x")] * files, options, jobs))
@@ -159,6 +159,21 @@ def test_an_invalid_capture_is_reported_as_with_one_process(jobs: str, tmp_path:
     missing = with_jobs(str(tmp_path / "none.pcap"), "--jobs", jobs)
     assert missing.exit_code == 2
     assert "none.pcap: No such file" in missing.stderr
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("more", [("--strict",), ("--table", "messages")], ids=" ".join)
+@pytest.mark.parametrize("jobs", ["2", "4"])
+def test_a_truncated_capture_is_reported_as_with_one_process(
+    jobs: str, more: tuple[str, ...], tmp_path: Path
+) -> None:
+    whole = (CAPTURES / "kcat-kf.pcap").read_bytes()
+    for at, cut in enumerate((len(whole) // 2, len(whole) - 5, len(whole) // 3)):
+        (tmp_path / f"{at}.pcap").write_bytes(whole[:cut])
+    given = [*map(str, sorted(tmp_path.iterdir())), PCAPS[0], *more]
+    alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
+    assert both.stdout == alone.stdout != ""
+    assert (both.exit_code, both.stderr) == (alone.exit_code, alone.stderr) != (0, "")
 
 
 @pytest.mark.parametrize("jobs", ["2", "4"])

@@ -30,16 +30,15 @@ from kafkawire.errors import CaptureError
 from kafkawire_cli import main
 from kafkawire_cli.parallel import records_file
 record_columns.FIELD_BYTES, parent = 1000, os.getpid()
-received, write = records_file._received, records_file._RecordsProcess.write
+batches, write = records_file._batches, records_file._RecordsProcess.write
 written = []
 def counted(process, fields):
     written.append(len(fields))
     write(process, fields)
 def changed(*given):
-    for fields in received(*given):
-        IN_PROCESS
-        yield fields
-records_file._received, records_file._RecordsProcess.write = changed, counted
+    IN_PROCESS
+    yield from batches(*given)
+records_file._batches, records_file._RecordsProcess.write = changed, counted
 IN_COMMAND
 try:
     main.main()
@@ -175,7 +174,7 @@ def noted(*given):
     if os.getpid() == parent:
         print("decoded", file=sys.stderr)
     return record_batches(*given)
-records_file.record_batches, records_file.FIELDS_AHEAD = noted, AHEAD
+records_file.record_batches, records_file.TASKS_AHEAD = noted, AHEAD
 """
 """Notes which fields this process decodes."""
 

@@ -27,17 +27,18 @@ import os, sys, time
 from kafkawire.capture.tables.tasks import making
 from kafkawire.errors import CaptureError
 from kafkawire_cli import main
-from kafkawire_cli.parallel import results, table_jobs
+from kafkawire_cli.parallel import forked, pool, table_jobs
 table_jobs.TASK_BYTES, parent = 3000, os.getpid()
-make, submit, submitted = making.Maker.make, results.Results.submit, []
-def counted(*task):
-    submitted.append(submit(*task))
-    return submitted[-1]
+make, submitted = making.Maker.make, []
+class Counted(pool.Pool[pool.Task, pool.Result]):
+    def submit(self, task):
+        submitted.append(super().submit(task))
+        return submitted[-1]
 def changed(maker, task):
     if os.getpid() != parent:
         IN_WORKER
     return make(maker, task)
-making.Maker.make, results.Results.submit = changed, counted
+making.Maker.make, table_jobs.Pool = changed, Counted
 try:
     main.main()
 finally:
@@ -212,8 +213,8 @@ def test_a_worker_that_dies_is_reported() -> None:
 
 
 def test_results_larger_than_the_shared_memory() -> None:
-    small = "results.RESULT_BYTES = results.TASK_BYTES = 20_000\nmake, submit"
-    code = COMMAND.replace("make, submit", small, 1).replace("IN_WORKER", "pass")
+    small = "forked.RECEIVED_BYTES = table_jobs.SHARED_BYTES = 20_000\nmake, submitted"
+    code = COMMAND.replace("make, submitted", small, 1).replace("IN_WORKER", "pass")
     arguments = [*PCAPS, "--table", "messages"]
     made = subprocess.run(
         [python(), "-c", code, "decode", *arguments, "-j", "3"],

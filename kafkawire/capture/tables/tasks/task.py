@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeVar
 from ...exchanges.exchanges import Ended
 from ...exchanges.fetch_sessions import MAX_SESSIONS
 from ...frames.decoding import LocatedItem
-from ...frames.serialised import SerialisedFrames, pack, unpack
+from ...frames.serialised import Packer, SerialisedFrames, unpack
 
 MISSING: Final = -1
 """The index of a request or response that was not captured."""
@@ -89,12 +89,12 @@ class SerialisedTask(NamedTuple):
     names: Names
 
 
-def serialise(task: Task, names: Names) -> tuple[SerialisedTask, bytes]:
-    """Serialise a task; the bytes of the frames come apart, so that they need not be copied."""
+def serialise(task: Task, names: Names) -> tuple[SerialisedTask, list[bytes]]:
+    """Serialise a task; the frames come apart, so that they need not be copied."""
     items = task.items + [request for each in task.restored for request in each.requests]
-    packed = pack(items)
+    header, frames = Packer().pack_apart(items)
     return SerialisedTask(
-        packed._replace(frames=b""),
+        header,
         task.uses,
         task.pairs.tobytes(),
         task.ends,
@@ -102,11 +102,11 @@ def serialise(task: Task, names: Names) -> tuple[SerialisedTask, bytes]:
         [each._replace(requests=[]) for each in task.restored],
         task.left,
         names,
-    ), packed.frames
+    ), frames
 
 
 def deserialise(serialised: SerialisedTask, frames: bytes) -> Task:
-    """Deserialise a task."""
+    """Deserialise a task. frames: the bytes of all of them."""
     items = unpack(serialised.header._replace(frames=frames))
     at = len(serialised.uses)
     restored = []

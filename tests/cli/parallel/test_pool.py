@@ -15,9 +15,9 @@ import pytest
 
 PREPARED: Final = """
 import os, random, sys
-from kafkawire_cli.parallel import worker
+from kafkawire_cli.parallel import forked, pool, worker
 from kafkawire_cli.render.messages import Printed
-from kafkawire_cli.parallel.ordered_output import OrderedOutput
+from kafkawire_cli.parallel.pool import Pool
 
 def out(found):
     for printed in found:
@@ -32,14 +32,16 @@ def run_task(task):
 
 for seed in range(60):
     rng = random.Random(seed)
-    worker.SHARED_BYTES = rng.choice([100, 400, 4000])
+    task_bytes = rng.choice([100, 400, 4000])
+    pool.KEPT_BYTES = rng.choice([1, 300, 10000])
     worker.BUFFERED_BYTES = rng.choice([1, 300, 10000])
-    work = OrderedOutput(rng.randint(1, 3), run_task, rng.randint(1, 5))
+    work = Pool(rng.randint(1, 3), run_task, rng.randint(1, 5), task_bytes, is_output=True)
     for number in range(rng.randint(0, 60)):
         task = number, rng.choice([0, 1, 1, 50, 300]), b"y" * rng.choice([0, 0, 40, 300])
         out(work.ready() if rng.random() < 0.5 else work.wait() if rng.random() < 0.2 else ())
         if rng.random() < 0.3 or work.submit(lambda _: task) is None:
-            out(work.write(Printed(b"".join(bytes(one.text) for one in run_task(task)), True)))
+            text = b"".join(bytes(one.text) for one in run_task(task))
+            out(work.add(Printed(text, True), len(text)))
     out(work.drain())
     work.close()
     sys.stdout.buffer.write(b"-1.0 %d\\n" % os.getpid())
@@ -71,11 +73,68 @@ def test_output_is_in_order_whichever_process_prints_it() -> None:
     assert {len(each) for each in printers} == {1, 2, 3, 4}  # this process, and up to three
 
 
+OBJECTS: Final = """
+from kafkawire.errors import CaptureError
+
+def run_task(task):
+    number, size, _ = task
+    for part in range(2):
+        yield number, part, os.getpid(), b"x" * size
+    if size == 77:
+        raise CaptureError("task", number)
+
+for seed in range(60):
+    rng = random.Random(seed)
+    forked.RECEIVED_BYTES = rng.choice([100, 400, 4000])
+    worker.BUFFERED_BYTES = rng.choice([1, 300, 10000])
+    pool.KEPT_BYTES = rng.choice([1, 300, 10000])
+    work = Pool(rng.randint(1, 3), run_task, rng.randint(1, 5), rng.choice([100, 400, 4000]))
+    tasks = [
+        (number, rng.choice([0, 1, 50, 3000, 200_000]), b"y" * rng.choice([0, 40, 100_000]))
+        for number in range(rng.randint(1, 40))
+    ]
+    if seed % 3 == 0:
+        tasks[rng.randrange(len(tasks))] = len(tasks), 77, b""
+    results = []
+    try:
+        for task in tasks:
+            results += work.ready()
+            if task[1] == 77:
+                while work.submit(lambda _: task) is None:
+                    results += work.wait()
+            elif rng.random() < 0.3 or work.submit(lambda _: task) is None:
+                for result in [*run_task(task)]:
+                    results += work.add(result, len(result[3]))
+        results += work.drain()
+    except CaptureError as error:
+        assert error.offset == len(tasks)
+        tasks = tasks[: [size for _, size, _ in tasks].index(77) + 1]
+    else:
+        assert seed % 3
+    finally:
+        work.close()
+    assert [(number, part, len(text)) for number, part, _, text in results] == [
+        (number, part, size) for number, size, _ in tasks for part in range(2)
+    ]
+    print(len({pid for _, _, pid, _ in results}))
+"""
+
+
+@pytest.mark.timeout(90)
+def test_results_are_in_order_until_an_error_whichever_process_makes_them() -> None:
+    """Tasks and results may be larger than the memory that is shared."""
+    result = run(OBJECTS)
+    assert result.stderr == ""
+    makers = result.stdout.split()
+    assert len(makers) == 60
+    assert {"1", "2", "3", "4"} == set(makers)
+
+
 DIES: Final = """
 def run_task(task):
     os._exit(task)
 
-work = OrderedOutput(1, run_task, 2)
+work = Pool(1, run_task, 2, 4000, is_output=True)
 for _ in range(9):
     work.submit(lambda _: 3)
 try:
@@ -99,7 +158,7 @@ FULL: Final = """
 def run_task(task):
     yield Printed(b"x" * 100_000, True)
 
-work = OrderedOutput(1, run_task, 2)
+work = Pool(1, run_task, 2, 4000, is_output=True)
 work.submit(lambda _: None)
 try:
     out(work.drain())
@@ -127,7 +186,7 @@ def run_task(task):
     for _ in range(50):
         yield Printed(b"x" * 100_000, True)
 
-work = OrderedOutput(3, run_task, 2)
+work = Pool(3, run_task, 2, 4000, is_output=True)
 for task in range(6):
     work.submit(lambda _: task)
 out(work.drain())
