@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 from struct import pack
 
@@ -13,10 +15,11 @@ import pytest
 import zstandard
 from lz4 import frame as lz4_frame
 
+from kafkawire.capture.tables import records
 from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
 from kafkawire.magic_numbers import LZ4
 from kafkawire.records import DEFAULT_RECORD_LIMITS, Budget, Compression, RecordBatches
-from kafkawire.records.compression import codecs, lz4, snappy
+from kafkawire.records.compression import codecs, decompression, lz4, pieces, snappy
 from kafkawire.records.compression.codecs import compress
 from kafkawire.records.compression.decompression import decompress, opened
 from kafkawire.records.compression.packages import PACKAGES, package_of
@@ -251,3 +254,19 @@ def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.Monkey
     with pytest.raises(UnsupportedCompression, match=f"needs the package {package}"):
         decompress(codec, stream, 2, PLENTY)
     assert decompress(Compression.GZIP, compress(Compression.GZIP, b"", 2), 2, 0) == b""
+
+
+def test_every_codec_is_in_each_table() -> None:
+    """One that is added to `Compression` is missing nowhere, nor in the names that are texts."""
+    number = len(Compression)
+    tables = codecs.FROM_MAGIC, codecs.COMPRESSORS, decompression.DECOMPRESSORS, pieces.PIECES
+    assert [len(table) for table in tables] == [number] * len(tables)
+    assert set(PACKAGES) == set(codecs.CODEC_NAMES[1:])
+    (column,) = (each for each in records.COLUMNS if each.name == "codec")
+    assert re.findall(r"`(\w+)`", column.description) == list(codecs.CODEC_NAMES)
+    dissector = resources.files("kafkawire_codegen") / "templates" / "wireshark" / "fields.lua"
+    listed = re.search(r"CODECS = \{(.*)\}", dissector.read_text())
+    assert listed is not None
+    assert re.findall(r"\[(\d)\] = \"(\w+)\"", listed[1]) == [
+        (str(int(codec)), codecs.CODEC_NAMES[codec]) for codec in Compression
+    ]
