@@ -11,38 +11,37 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
-from kafkawire.protocol.frame import SIZE
 
+from .cell import Cell
 from .expected import WAITS_MS, allowed_wait_ns, are_expected
 from .quantiles import Quantiles
 from .reading import Collector
 
 
-class Api:
+class Api(Cell[Quantiles]):
     """The counts of one API, or of one API and group (version, client, broker or connection).
 
     without_response: requests whose response is not in the capture; without_request: the opposite.
     errors: responses that contain an error code at any depth; expected_errors: those of them that
-    are normal in the protocol; codes: responses by error code. open_polls: requests without a
-    response that let the broker wait, for data or for other members.
+    are normal in the protocol. open_polls: requests without a response that let the broker wait,
+    for data or for other members.
     """
 
     def __init__(self, api_key: int | None, api_name: str | None, group: str | None) -> None:
+        super().__init__(Quantiles())
         self.api_key = api_key
         self.api_name = api_name
         self.group = group
-        self.requests = self.responses = self.without_response = self.without_request = (
-            self.errors
-        ) = 0
-        self.expected_errors = self.open_polls = 0
-        self.request_bytes = self.response_bytes = 0
+        self.without_response = self.expected_errors = self.open_polls = 0
         self.throttled = self.max_throttle_time_ms = 0
-        self.codes: Counter[int] = Counter()
-        self.latency = Quantiles()
+
+    @property
+    def without_request(self) -> int:
+        """Responses whose request is not in the capture."""
+        return self.exchanges - self.requests
 
     @property
     def name(self) -> str:
@@ -68,32 +67,24 @@ class Api:
         """Failures, and requests whose response is missing although it had not to wait."""
         return self.failures + self.without_response - self.open_polls
 
-    def add(self, exchange: Exchange, entities: Entities) -> None:
+    def count(self, exchange: Exchange, entities: Entities) -> None:
         """Count an exchange."""
-        _, _, _, request, response = exchange
-        if request is None:
-            self.without_request += 1
-        else:
-            self.requests += 1
-            self.request_bytes += request.length + SIZE
-        if response is None:
-            if request is not None and not expects_no_response(exchange):
+        super().count(exchange, entities)
+        if exchange.response is None:
+            if exchange.request is not None and not expects_no_response(exchange):
                 self.without_response += 1
                 self.open_polls += allowed_wait_ns(exchange) > 0
             return
-        self.responses += 1
-        self.response_bytes += response.length + SIZE
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is not None:
-            self.latency.add(latency)
         codes, throttle_time_ms = entities.error_codes, entities.throttle_time_ms
         if codes:
-            self.errors += 1
             self.expected_errors += are_expected(self.api_key, codes)
-            self.codes.update(list(codes))
         if throttle_time_ms:
             self.throttled += 1
             self.max_throttle_time_ms = max(self.max_throttle_time_ms, throttle_time_ms)
+
+    def most_common_codes(self) -> list[tuple[int, int]]:
+        """Return the error codes and the number of responses with each, the most frequent first."""
+        return Counter(self.codes).most_common()
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -107,7 +98,7 @@ class Api:
             "errors": self.errors,
             "expected_errors": self.expected_errors,
             "error_rate": self.error_rate,
-            "error_codes": {ErrorCode.name_of(code): n for code, n in self.codes.most_common()},
+            "error_codes": {ErrorCode.name_of(code): n for code, n in self.most_common_codes()},
             "request_bytes": self.request_bytes,
             "response_bytes": self.response_bytes,
             "min_ns": self.latency.min,
@@ -185,7 +176,7 @@ class Apis(Collector):
         found = self._found.get((api_key, group))
         if found is None:
             found = self._found[api_key, group] = Api(api_key, header.api_name, group)
-        found.add(exchange, entities)
+        found.count(exchange, entities)
 
     def totals(self) -> ApiTotals:
         """Return the totals of all APIs."""

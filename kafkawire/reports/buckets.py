@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
 from kafkawire.capture.files.blocks import NO_TIME
-from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 
+from .cell import Cell, merged
 from .reading import Collector
 from .time_scale import TimeScale
 
@@ -43,45 +43,19 @@ class Key(NamedTuple):
 OTHERS: Final = -1
 
 
-class Cell:
-    """Counts of exchanges. codes: responses by error code; latencies: responses by class."""
+class LatencyClasses(Counter[int]):
+    """Latencies by class."""
 
-    __slots__ = (
-        "codes", "errors", "latencies", "request_bytes", "requests", "response_bytes", "responses"
-    )  # fmt: skip
+    def add(self, ns: int) -> None:
+        """Add a latency."""
+        self[latency_class(ns)] += 1
 
-    def __init__(self) -> None:
-        self.requests = self.responses = self.errors = 0
-        self.request_bytes = self.response_bytes = 0
-        self.codes: Counter[int] = Counter()
-        self.latencies: Counter[int] = Counter()
+    def merge(self, other: LatencyClasses) -> None:
+        """Add the latencies of another."""
+        self.update(other)
 
-    def add(self, other: Cell) -> None:
-        """Add the counts of another cell."""
-        self.requests += other.requests
-        self.responses += other.responses
-        self.errors += other.errors
-        self.request_bytes += other.request_bytes
-        self.response_bytes += other.response_bytes
-        self.codes.update(other.codes)
-        self.latencies.update(other.latencies)
 
-    def count(self, exchange: Exchange, entities: Entities) -> None:
-        """Count an exchange."""
-        request, response = exchange.request, exchange.response
-        if request is not None:
-            self.requests += 1
-            self.request_bytes += request.length + 4
-        if response is None:
-            return
-        self.responses += 1
-        self.response_bytes += response.length + 4
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is not None:
-            self.latencies[latency_class(latency)] += 1
-        if entities.error_codes:
-            self.errors += 1
-            self.codes.update(list(entities.error_codes))
+BucketCell = Cell[LatencyClasses]
 
 
 def latency_class(ns: int) -> int:
@@ -115,7 +89,7 @@ class Counts(NamedTuple):
     width_ns: int
     clients: list[str]
     topics: list[str]
-    cells: dict[Key, Cell]
+    cells: dict[Key, BucketCell]
 
 
 class Buckets(Collector):
@@ -127,7 +101,7 @@ class Buckets(Collector):
         self._clients, self._topics = _Names(), _Names()
         self._topic_of: dict[int, Topic] = {}
         self._listed_clients = self._listed_topics = MAX_NAMES
-        self._cells: dict[Key, Cell] = {}
+        self._cells: dict[Key, BucketCell] = {}
         self._fold: Callable[[Key], Key] = _same
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
@@ -147,7 +121,7 @@ class Buckets(Collector):
         )
         cell = self._cells.get(key)
         if cell is None:
-            cell = self._cells[key] = Cell()
+            cell = self._cells[key] = Cell(LatencyClasses())
         cell.count(exchange, entities)
         if len(self._cells) > MAX_CELLS:
             self._shrink(MAX_CELLS // 2)
@@ -166,9 +140,7 @@ class Buckets(Collector):
 
     def _widen(self, factor: int) -> None:
         if factor > 1:
-            self._cells = _merged(
-                self._cells, lambda key: key._replace(bucket=key.bucket // factor)
-            )
+            self._cells = merged(self._cells, lambda key: key._replace(bucket=key.bucket // factor))
 
     # -- names
 
@@ -192,7 +164,7 @@ class Buckets(Collector):
             _most(clients, [((key.client,), cell) for key, cell in self._cells.items()]),
             _most(topics, [(key.topics, cell) for key, cell in self._cells.items()]),
         )
-        self._cells = _merged(self._cells, self._fold)
+        self._cells = merged(self._cells, self._fold)
 
     # -- result
 
@@ -201,7 +173,7 @@ class Buckets(Collector):
 
         Nothing can be counted after that.
         """
-        self._cells = _merged(self._cells, self._by_label())
+        self._cells = merged(self._cells, self._by_label())
         if len(self._clients.keys) > names or len(self._topics.keys) > names:
             self._list_names(min(names, self._listed_clients), min(names, self._listed_topics))
         self._shrink(cells)
@@ -240,7 +212,7 @@ def _folding(clients: set[int], topics: set[int]) -> Callable[[Key], Key]:
     return fold
 
 
-def _most(number: int, found: Iterable[tuple[tuple[int, ...], Cell]]) -> set[int]:
+def _most(number: int, found: Iterable[tuple[tuple[int, ...], BucketCell]]) -> set[int]:
     """Return the numbers with the most exchanges."""
     total: Counter[int] = Counter()
     for numbers, cell in found:
@@ -248,16 +220,3 @@ def _most(number: int, found: Iterable[tuple[tuple[int, ...], Cell]]) -> set[int
             if one != OTHERS:
                 total[one] += cell.requests + cell.responses
     return {one for one, _ in total.most_common(number)}
-
-
-def _merged(cells: dict[Key, Cell], fold: Callable[[Key], Key]) -> dict[Key, Cell]:
-    """Merge the cells whose keys become the same."""
-    made: dict[Key, Cell] = {}
-    for key, cell in cells.items():
-        folded = fold(key)
-        known = made.get(folded)
-        if known is None:
-            made[folded] = cell
-        else:
-            known.add(cell)
-    return made

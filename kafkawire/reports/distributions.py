@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import Topic
-from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 
+from .cell import Cell
 from .quantiles import Quantiles
 from .reading import Collector
 
@@ -22,15 +22,14 @@ KINDS: Final = ("api", "client", "broker", "topic")
 SHARES: Final = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99}
 
 
-class Distribution:
+class Distribution(Cell[Quantiles]):
     """The exchanges of one API, client, broker or topic; name: None for all others of its kind."""
 
-    __slots__ = ("_name", "bytes", "errors", "exchanges", "latency")
+    __slots__ = ("_name",)
 
     def __init__(self, name: str | Topic | None) -> None:
+        super().__init__(Quantiles())
         self._name = name
-        self.exchanges = self.errors = self.bytes = 0
-        self.latency = Quantiles()
 
     @property
     def name(self) -> str | None:
@@ -57,9 +56,7 @@ class Distributions(Collector):
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
-        row, response = exchange.main_row, exchange.response
-        latency = None if response is None else since(response.request_time_ns, response.time_ns)
-        size = sum(each.length + 4 for each in (exchange.request, response) if each is not None)
+        row = exchange.main_row
         api = row.api_name or "unknown"
         client = row.client_id or exchange.client.rpartition(":")[0]
         names: dict[str, Iterable[tuple[object, str | Topic]]] = {
@@ -68,14 +65,9 @@ class Distributions(Collector):
             "broker": [(exchange.broker, exchange.broker)],
             "topic": entities.topics.items(),
         }
-        for kind, found in names.items():
-            for key, name in found:
-                one = self._one(self._found[kind], key, name)
-                one.exchanges += 1
-                one.bytes += size
-                one.errors += bool(entities.error_codes)
-                if latency is not None:
-                    one.latency.add(latency)
+        for kind, named in names.items():
+            for key, name in named:
+                self._one(self._found[kind], key, name).count(exchange, entities)
 
     def _one(
         self, known: dict[object, Distribution], key: object, name: str | Topic

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Located, Row
-from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 
 from .apis import expects_no_response
+from .cell import Cell, bounded
 from .quantiles import Quantiles
 from .reading import Collector, Reading
 
@@ -38,22 +38,8 @@ LATE: Final = 60
 Names = list[tuple[str, str]]
 """Kinds and names."""
 
-
-class Count:
-    """Counts of exchanges in a period. bytes: of requests and responses."""
-
-    __slots__ = ("bytes", "errors", "latency", "requests")
-
-    def __init__(self) -> None:
-        self.requests = self.bytes = self.errors = 0
-        self.latency = Quantiles()
-
-    def add(self, other: Count) -> None:
-        """Add the counts of another period."""
-        self.requests += other.requests
-        self.bytes += other.bytes
-        self.errors += other.errors
-        self.latency.merge(other.latency)
+Count = Cell[Quantiles]
+"""Counts of exchanges in a period."""
 
 
 class Rate(NamedTuple):
@@ -123,15 +109,8 @@ class Windows(Collector):
                 return
             slot = self._slots[second] = {kind: {} for kind in (TOTAL, *KINDS)}
             self._forget(self.last_ns)
-        latency = None if response is None else since(response.request_time_ns, response.time_ns)
-        size = sum(each.length + 4 for each in (request, response) if each is not None)
         for kind, name in _names(exchange, entities):
-            count = _count(slot[kind], name)
-            count.requests += request is not None
-            count.bytes += size
-            count.errors += bool(entities.error_codes)
-            if latency is not None:
-                count.latency.add(latency)
+            bounded(slot[kind], name, _cell, MAX_NAMES, OTHERS).count(exchange, entities)
 
     def _landed(self, key: tuple[int, int, int | None]) -> None:
         for kind, name in self._in_flight.pop(key, ()):
@@ -157,7 +136,7 @@ class Windows(Collector):
         merged: dict[str, Count] = {}
         for slot in self._slots.values():
             for name, count in slot[kind].items():
-                merged.setdefault(name, Count()).add(count)
+                merged.setdefault(name, _cell()).merge(count)
         flying = self._flying[kind]
         names = dict.fromkeys([*merged, *flying])
         return [
@@ -195,13 +174,8 @@ def _key(connection: int, row: Row) -> tuple[int, int, int | None]:
     return connection, row.packet, row.correlation_id
 
 
-def _count(counts: dict[str, Count], name: str) -> Count:
-    found = counts.get(name)
-    if found is None:
-        if len(counts) >= MAX_NAMES:
-            return counts.setdefault(OTHERS, Count())
-        found = counts[name] = Count()
-    return found
+def _cell() -> Count:
+    return Cell(Quantiles())
 
 
 def _rate(name: str, count: Count | None, in_flight: int, seconds: float) -> Rate:

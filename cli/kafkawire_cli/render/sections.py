@@ -106,7 +106,7 @@ def request_errors(found: list[Api], most: int | None, by: By) -> list[Section]:
     """List the error codes in responses, by API: those that matter, then those that are normal."""
     from kafkawire.reports.expected import are_expected
 
-    codes = [(one, *n) for one in found for n in one.codes.most_common()]
+    codes = [(one, *n) for one in found for n in one.most_common_codes()]
     codes.sort(key=lambda entry: -entry[2])
     normal = [entry for entry in codes if are_expected(entry[0].api_key, [entry[1]])]
     others = [entry for entry in codes if not are_expected(entry[0].api_key, [entry[1]])]

@@ -10,8 +10,8 @@ it (Fetch), or for other members (JoinGroup, SyncGroup); the rest is the broker'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
@@ -20,8 +20,8 @@ from kafkawire.capture.tables.columns import FLOAT64, INT64, TEXT, TIME, Column,
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.messages.api_key import ApiKey
-from kafkawire.protocol.frame import SIZE
 
+from ..cell import Sizes, merged
 from ..clients import host
 from ..reading import Collector, Reading
 from ..time_scale import TimeScale
@@ -76,23 +76,21 @@ class Key(NamedTuple):
     api: str
 
 
-class Load:
+class Load(Sizes):
     """Counts of a cell; times in nanoseconds."""
 
-    __slots__ = (
-        "broker_ns", "errors", "network_ns", "request_bytes", "requests", "response_bytes",
-        "responses", "waited_ns",
-    )  # fmt: skip
+    __slots__ = ("broker_ns", "network_ns", "waited_ns")
 
     def __init__(self) -> None:
-        self.requests = self.responses = self.errors = 0
-        self.request_bytes = self.response_bytes = 0
+        super().__init__()
         self.network_ns = self.waited_ns = self.broker_ns = 0
 
-    def add(self, other: Load) -> None:
+    def merge(self, other: Load) -> None:
         """Add the counts of another cell."""
-        for name in Load.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        super().merge(other)
+        self.network_ns += other.network_ns
+        self.waited_ns += other.waited_ns
+        self.broker_ns += other.broker_ns
 
 
 class Latencies:
@@ -106,7 +104,7 @@ class Latencies:
     def __init__(self) -> None:
         self.count = self.latency_ns = self.may_wait_ns = 0
 
-    def add(self, other: Latencies) -> None:
+    def merge(self, other: Latencies) -> None:
         """Add the latencies of another cell."""
         self.count += other.count
         self.latency_ns += other.latency_ns
@@ -158,7 +156,7 @@ class LoadOverTime(Collector):
         def fold(key: Key) -> Key:
             return key._replace(broker="", client=key.client if key.client in listed else OTHERS)
 
-        self._cells = folded(self._cells, fold, Load)
+        self._cells = merged(self._cells, fold)
         while len(self._cells) > cells and not self._scale.is_widest:
             self._widen(self._scale.widen())
         return self._cells
@@ -180,13 +178,8 @@ class LoadOverTime(Collector):
         load = self._cells.get(key)
         if load is None:
             load = self._cells[key] = Load()
-        if exchange.request is not None:
-            load.requests += 1
-            load.request_bytes += exchange.request.length + SIZE
+        load.count(exchange, entities)
         if exchange.response is not None:
-            load.responses += 1
-            load.response_bytes += exchange.response.length + SIZE
-            load.errors += bool(entities.error_codes)
             self._add_latency(exchange, exchange.response, key)
         self._bound()
 
@@ -217,10 +210,8 @@ class LoadOverTime(Collector):
         def fold(key: Key) -> Key:
             return key._replace(bucket=key.bucket // factor)
 
-        self._cells = folded(self._cells, fold, Load)
-        self._open = {
-            connection: folded(cells, fold, Latencies) for connection, cells in self._open.items()
-        }
+        self._cells = merged(self._cells, fold)
+        self._open = {connection: merged(cells, fold) for connection, cells in self._open.items()}
         self._open_cells = sum(map(len, self._open.values()))
 
     def ended(self, connection: Ended) -> None:
@@ -232,19 +223,6 @@ class LoadOverTime(Collector):
         self._open_cells -= len(cells)
         for key, latencies in cells.items():
             latencies.split(self._cells[key], rtt_ns)
-
-
-T = TypeVar("T", Load, Latencies)
-
-
-def folded(
-    cells: dict[Key, T], fold: Callable[[Key], Key], create: Callable[[], T]
-) -> dict[Key, T]:
-    """Merge the cells whose keys become the same."""
-    fewer: dict[Key, T] = {}
-    for key, cell in cells.items():
-        fewer.setdefault(fold(key), create()).add(cell)
-    return fewer
 
 
 def may_wait_ns(exchange: Exchange) -> int:

@@ -260,7 +260,7 @@ def totals(counts: Counts) -> tuple[int, int, int]:
     return (
         sum(cell.requests for cell in cells),
         sum(cell.request_bytes for cell in cells),
-        sum(cell.latencies.total() for cell in cells),
+        sum(cell.latency.total() for cell in cells),
     )
 
 

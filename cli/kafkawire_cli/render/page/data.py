@@ -248,7 +248,7 @@ def series_json(counts: Counts) -> dict[str, Any]:
                 cell.request_bytes,
                 cell.response_bytes,
                 [part for code, n in cell.codes.items() for part in (code_at[code], n)],
-                [part for pair in sorted(cell.latencies.items()) for part in pair],
+                [part for pair in sorted(cell.latency.items()) for part in pair],
             ]
             for key, cell in sorted(counts.cells.items())
         ],
