@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 from kafkawire.capture.files.blocks import NO_TIME
@@ -51,7 +50,7 @@ class Client:
         self.connections = 0
         self.requests = self.responses = self.errors = self.expected_errors = 0
         self.request_bytes = self.response_bytes = 0
-        self.calls: Counter[Call] = Counter()
+        self.calls: dict[Call, int] = {}
         self.brokers: dict[str, None] = {}
         self.groups: dict[str, None] = {}
         self.mechanisms: dict[str, None] = {}
@@ -66,7 +65,8 @@ class Client:
         self.expected_errors += other.expected_errors
         self.request_bytes += other.request_bytes
         self.response_bytes += other.response_bytes
-        self.calls.update(other.calls)
+        for call, requests in other.calls.items():
+            self.calls[call] = self.calls.get(call, 0) + requests
         self.brokers |= other.brokers
         self.groups |= other.groups
         self.mechanisms |= other.mechanisms

@@ -155,8 +155,8 @@ def direction_of(text: str) -> str:
 def releases_of_kafka() -> Releases:
     """Read which API versions each Kafka release has."""
     from kafkawire_codegen import schemas_dir
+    from kafkawire_codegen.files import RELEASES
     from kafkawire_codegen.releases import read
-    from kafkawire_codegen.schema import RELEASES
 
     return read(schemas_dir() / RELEASES)
 

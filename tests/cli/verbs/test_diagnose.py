@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -205,3 +207,20 @@ def test_a_rule_that_cannot_be_used(
     result = run("diagnose", OLD)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"), [("diagnose", ()), ("readiness", ("--target", "4.0"))]
+)
+def test_releases_are_read_without_the_rules_of_schemas(
+    verb: str, options: tuple[str, ...]
+) -> None:
+    code = "import sys; sys.modules['kafkawire_codegen.rules'] = None\n"
+    code += "from kafkawire_cli.main import main\nmain()"
+    process = subprocess.run(
+        [sys.executable, "-c", code, verb, str(OLD), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (process.stderr, process.stdout) == ("", run(verb, OLD, *options).stdout)
