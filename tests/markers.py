@@ -28,7 +28,7 @@ TESTS: Final = Path(__file__).resolve().parent
 JAVA_FIXTURES: Final = frozenset(
     {"installation", "java", "kafka", "kafka_tools", "own_kafka", "serialised_by_java"}
 )
-JAVA_FOLDERS: Final = ("interop", "real")
+JAVA_FOLDERS: Final = ("conformance/test_kafka_3_9.py", "interop", "real")
 SPARK_FOLDERS: Final = ("spark",)
 NO_SPARK_FOLDERS: Final = ("spark/splitting",)
 """Under a folder of Spark's, but without a session."""
@@ -168,6 +168,7 @@ together, and that other tests of the same code stand beside.
 """
 BUILDS: Final = (
     "codegen/typescript/test_types.py",
+    "conformance/test_kafka_3_9.py",
     "net/server/test_killed_nodes.py",
     "net/server/test_streams.py::test_words_are_counted_exactly_once_on_nodes",
     "net/server/test_transactions.py::test_kafka_s_own_clients_have_transactions_of_version_2",

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 NEWEST: Final = 0x7FFF
 """No limit: the newest version that both sides have."""
 
+CONSUMER_GROUPS_OFF: Final = (
+    "consumer groups are switched off (group.coordinator.rebalance.protocols)"
+)
+
 
 class Feature(StrEnum):
     """The parts of the protocol that can be checked by themselves."""

@@ -85,20 +85,20 @@ class Installation:
         return done.stdout
 
 
-def install(pom: Path = POM, name: str = f"kafka-{KAFKA_VERSION}") -> Installation:
+def install(pom: Path = POM, name: str = "kafka", version: str = KAFKA_VERSION) -> Installation:
     """Find Java and the jars, fetching these if necessary; skip the test if that fails.
 
-    pom: lists the jars. name: of their folder in the cache.
+    pom: lists the jars. name: of their folder in the cache. version: of Kafka.
     """
     java = find_java()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafkawire"
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
-    jars = cache / f"{name}-{digest}"
+    jars = cache / f"{name}-{version}-{digest}"
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:  # pytest-xdist: one worker fetches, the others wait
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not jars.exists():
-            fetch(jars, pom)
+            fetch(jars, pom, version)
     return Installation(java, jars)
 
 
@@ -113,7 +113,7 @@ def find_java() -> str:
     return java
 
 
-def fetch(jars: Path, pom: Path = POM) -> None:
+def fetch(jars: Path, pom: Path = POM, version: str = KAFKA_VERSION) -> None:
     """Have Maven fetch the jars into a new folder."""
     mvn = shutil.which("mvn")
     if mvn is None:
@@ -124,7 +124,7 @@ def fetch(jars: Path, pom: Path = POM) -> None:
         done = subprocess.run(
             [
                 *(mvn, "--batch-mode", "--quiet", f"--file={copied}"),
-                f"-Dkafka.version={KAFKA_VERSION}",
+                f"-Dkafka.version={version}",
                 *("dependency:copy-dependencies", f"-DoutputDirectory={fetched}"),
             ],
             capture_output=True,

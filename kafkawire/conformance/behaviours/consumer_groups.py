@@ -12,7 +12,15 @@ from ...messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeat
 from ...messages.streams_group_heartbeat_response import StreamsGroupHeartbeatResponse
 from ...net.admin.calls import only
 from ...protocol.error_code import ErrorCode
-from ..behaviour import Behaviour, Feature, NotOffered, expect, expect_error, expect_that
+from ..behaviour import (
+    CONSUMER_GROUPS_OFF,
+    Behaviour,
+    Feature,
+    NotOffered,
+    expect,
+    expect_error,
+    expect_that,
+)
 from ..connection import Connection
 from ..session import Session, Topic
 from .committed_offsets import commit, committed
@@ -36,7 +44,7 @@ async def heartbeat(
     request = ConsumerGroupHeartbeatRequest(group_id=group, member_epoch=epoch, **values)
     response = await to.send(request, version, ConsumerGroupHeartbeatResponse)
     if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
-        raise NotOffered("consumer groups are switched off (group.coordinator.rebalance.protocols)")
+        raise NotOffered(CONSUMER_GROUPS_OFF)
     return response
 
 

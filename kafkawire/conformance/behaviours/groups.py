@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ...messages.api_key import ApiKey
+from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...messages.delete_groups_request import DeleteGroupsRequest
 from ...messages.delete_groups_response import DeleteGroupsResponse
 from ...messages.heartbeat_request import HeartbeatRequest
@@ -17,6 +18,7 @@ from ...messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAss
 from ...messages.sync_group_response import SyncGroupResponse
 from ...net.admin.calls import only
 from ...protocol.error_code import ErrorCode
+from ...protocol.versioned import encode_versioned
 from ..behaviour import (
     Behaviour,
     Feature,
@@ -31,6 +33,8 @@ from ..session import Session
 PROTOCOL_TYPE: Final = "consumer"
 PROTOCOL: Final = "range"
 ASSIGNMENT: Final = b"assignment"
+SUBSCRIPTION: Final = encode_versioned(ConsumerProtocolSubscription(), 0)
+"""Valid: coordinators of 3.9 never respond to a consumer whose subscription is not."""
 SESSION_MS: Final = 30_000
 NEEDS_ID: Final = 4
 """From JoinGroup 4 on, a new member gets an id and joins again (KIP-394)."""
@@ -55,7 +59,7 @@ async def join_once(
         rebalance_timeout_ms=SESSION_MS if version >= 1 else -1,
         member_id=member_id,
         protocol_type=PROTOCOL_TYPE,
-        protocols=[JoinGroupRequestProtocol(name=PROTOCOL, metadata=b"metadata")],
+        protocols=[JoinGroupRequestProtocol(name=PROTOCOL, metadata=SUBSCRIPTION)],
     )
     for name, value in fields.items():
         setattr(request, name, value)
@@ -71,6 +75,9 @@ async def joined(s: Session, version: int, **fields: Any) -> Member:
         response = await join_once(to, group, version, **fields)
         if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
             response = await join_once(to, group, version, response.member_id, **fields)
+            if response.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+                # Kafka before 4.0 removes groups of new members when any topic is deleted
+                return ErrorCode.COORDINATOR_NOT_AVAILABLE, response
         return response.error_code, response
 
     response = await s.settled(attempt, "JoinGroup")
