@@ -136,8 +136,7 @@ async def _refuses_to_end_nothing(s: Session, version: int) -> None:
 
 
 async def _commits_offsets(s: Session, version: int) -> None:
-    topic, group = await s.topic(), s.group()
-    one = await producer(s)
+    topic, group, one = await s.topic(), s.group(), await producer(s)
     adding = AddOffsetsToTxnRequest(
         transactional_id=one.transactional_id,
         producer_id=one.id,
@@ -161,9 +160,12 @@ async def _commits_offsets(s: Session, version: int) -> None:
         producer_epoch=one.epoch,
         topics=[TxnOffsetCommitRequestTopic(name=topic.name, partitions=[partition])],
     )
-    response = await to.send(request, version, TxnOffsetCommitResponse)
-    code = only(only(response.topics, group).partitions, group).error_code
-    expect_success(code, "error code")
+
+    async def commit() -> tuple[int, None]:
+        response = await to.send(request, version, TxnOffsetCommitResponse)
+        return only(only(response.topics, group).partitions, group).error_code, None
+
+    await s.settled(commit, "error code")
     newest = s.newest(ApiKey.OFFSET_FETCH, 9)
     expect((await offset_of(to, group, topic, newest)).committed_offset, -1, "before the commit")
     await end(s, one, commit=True)
