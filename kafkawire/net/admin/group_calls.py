@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...client.arguments import INT64, text, topic_names, topic_partition, topic_partitions, whole
+from ...messages.list_groups_request import ListGroupsRequest
 from . import groups, share_groups
 from .session import AdminSession
 from .values import CommittedOffset, GroupInfo, GroupListing, ShareGroupOffset
@@ -13,9 +14,19 @@ from .values import CommittedOffset, GroupInfo, GroupListing, ShareGroupOffset
 class GroupCalls(AdminSession):
     """Describes and changes groups."""
 
-    async def list_groups(self) -> list[GroupListing]:
-        """List the groups of all brokers, sorted by id."""
-        return await groups.list_groups(self._calls, await self._brokers())
+    async def list_groups(
+        self, *, states: Iterable[str] = (), types: Iterable[str] = ()
+    ) -> list[GroupListing]:
+        """List the groups of all brokers, sorted by id.
+
+        states: only those in such states, e.g. Stable, from brokers of 2.6 on (KIP-518). types:
+        only such groups, e.g. consumer or classic, from brokers of 3.8 on (KIP-848).
+        """
+        request = ListGroupsRequest(
+            states_filter=[text(each, "states") for each in states],
+            types_filter=[text(each, "types") for each in types],
+        )
+        return await groups.list_groups(self._calls, await self._brokers(), request)
 
     async def describe_group(self, group_id: str) -> GroupInfo:
         """Describe a group (of the classic protocol)."""

@@ -48,6 +48,10 @@ GROUPS_FROM: Final = 8
 """OffsetFetch has several groups from this version on (KIP-709)."""
 LAST_WITH_NAMES: Final = 9
 """The last version of OffsetFetch and OffsetCommit with topic names; then come ids."""
+STATES_FILTER: Final = 4
+"""ListGroups filters by state from this version on (KIP-518)."""
+TYPES_FILTER: Final = 5
+"""ListGroups filters by type from this version on (KIP-848)."""
 MEMBERS_FROM: Final = 3
 """LeaveGroup has several members, and instance ids, from this version on (KIP-345)."""
 ALL_TOPICS_FROM: Final = 2
@@ -60,16 +64,20 @@ def coordinator(group_id: str) -> Coordinator:
     return Coordinator(CoordinatorKind.GROUP, group_id)
 
 
-async def list_groups(calls: CallRunner, brokers: Iterable[int]) -> list[GroupListing]:
-    """List the groups of all brokers."""
+async def list_groups(
+    calls: CallRunner, brokers: Iterable[int], request: ListGroupsRequest
+) -> list[GroupListing]:
+    """List the groups of all brokers. request: has filters of states and types."""
+    lowest = TYPES_FILTER if request.types_filter else STATES_FILTER if request.states_filter else 0
 
     async def on_broker(broker: int) -> list[GroupListing]:
         response = await calls.call(
             broker,
             ApiKey.LIST_GROUPS,
             ListGroupsResponse,
-            lambda _: ListGroupsRequest(),
+            lambda _: request,
             lambda response: [response.error_code],
+            lowest=lowest,
         )
         check(response.error_code, f"groups of broker {broker}")
         return [

@@ -22,6 +22,14 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 Topic = Callable[..., str]
 T = TypeVar("T")
 PATIENCE_S = 200.0
+FILTERS: tuple[tuple[dict[str, list[str]], bool], ...] = (
+    ({"states": ["Empty"]}, False),
+    ({"states": ["Stable"]}, True),
+    ({"types": ["classic"]}, True),
+    ({"types": ["consumer", "share"]}, False),
+    ({"states": ["Stable"], "types": ["classic"]}, True),
+)
+"""Filters of list_groups, and whether a classic group with a member passes them."""
 
 
 def run(kafka: Broker, work: Callable[[Admin], Awaitable[T]]) -> T:
@@ -141,6 +149,9 @@ def test_groups(kafka: Broker, topic: Topic) -> None:
 
     async def inhabited(admin: Admin) -> None:
         assert "admin-group" in {each.group_id for each in await admin.list_groups()}
+        for filters, expected in FILTERS:
+            listed = {each.group_id for each in await admin.list_groups(**filters)}
+            assert ("admin-group" in listed) == expected, filters
         group = await admin.describe_group("admin-group")
         assert (group.state, group.protocol_type, group.protocol) == ("Stable", "consumer", "range")
         assert [each.client_id for each in group.members] == ["their-client"]
