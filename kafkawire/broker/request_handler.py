@@ -7,6 +7,8 @@ connection with a reason; until then it is a delayed operation.
            └─ header ─▶ API and version supported? authenticated? ─▶ body ─▶ fault ─▶ handler
 """
 
+# over 300 lines: the whole way of a request, from its bytes to its outcome
+
 from __future__ import annotations
 
 import logging
@@ -43,9 +45,6 @@ from .request import (
 )
 
 LOG: Final = logging.getLogger("kafkawire.broker")
-BEFORE_AUTHENTICATION: Final = frozenset(
-    {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-)
 KEYS: Final[Mapping[int, ApiKey]] = {int(key): key for key in ApiKey}
 RESPONSES: Final = (Message, Fetched)
 REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
@@ -99,7 +98,7 @@ class RequestHandler:
             self._channel.connections.buffered -= SIZE + len(frame)
             connection.last_active = now
             if auth is not None and auth.takes_raw_tokens:
-                self._raw_token(connection, frame)
+                self._raw_token(connection, frame, now)
             else:
                 self._request(connection, frame, now)
         except (DecodeError, UnsupportedVersion, RemoteProtocolError) as error:
@@ -111,9 +110,9 @@ class RequestHandler:
             return 0
         return SIZE + len(frame)
 
-    def _raw_token(self, connection: Connection, token: bytes) -> None:
+    def _raw_token(self, connection: Connection, token: bytes, now: float) -> None:
         assert connection.authentication is not None
-        result = connection.authentication.token(token)
+        result = connection.authentication.token(token, self._context.wall_ms(now))
         self._channel.send(connection, [len(result).to_bytes(4, "big") + result])
 
     # over 40 lines: one request from bytes to outcome
@@ -127,8 +126,8 @@ class RequestHandler:
         broker = self._brokers[connection.listener]
         versions = broker.apis.served.get(key)
         auth = connection.authentication
-        if auth is not None and not auth.done and key not in BEFORE_AUTHENTICATION:
-            raise RemoteProtocolError(f"{key.name} before authentication")
+        if auth is not None:
+            auth.check(key, self._context.wall_ms(now))
         if versions is not None and not versions.first <= version <= versions.last:
             if key is ApiKey.API_VERSIONS:
                 self._send_unsupported(connection, versions, header.correlation_id)
@@ -176,10 +175,14 @@ class RequestHandler:
                 self._channel.close(connection, "a fault: disconnect")
                 return
             self._channel.faults[request.reply_to] = fault
+        auth = connection.authentication
         if not served:
             result: HandlerResult = unsupported_response(request)
+        elif auth is not None and auth.failed:
+            result = self._error(connection, request, ErrorCode.ILLEGAL_SASL_STATE, "no token")
         elif fault is not None and fault.action is Action.ERROR:
-            result = self._fault_error(connection, request, fault)
+            reason = f"a fault: {fault.error.name}, acks=0"
+            result = self._error(connection, request, fault.error, reason)
         else:
             try:
                 handler = self._handlers[request.api_key]
@@ -201,19 +204,19 @@ class RequestHandler:
         draw = self._context.draw
         return next((each for each in self._context.faults if each.matches(request, draw)), None)
 
-    def _fault_error(self, connection: Connection, request: Request, fault: Fault) -> HandlerResult:
-        """Respond with the error of a fault, or close if no response is expected."""
+    def _error(
+        self, connection: Connection, request: Request, error: ErrorCode, reason: str
+    ) -> HandlerResult:
+        """Respond with an error, or close, for this reason, if no response is expected."""
         if request.expects_response:
-            return self._channel.error_response(request, fault.error)
-        self._channel.close(connection, f"a fault: {fault.error.name}, acks=0")
+            return self._channel.error_response(request, error)
+        self._channel.close(connection, reason)
         return NO_RESPONSE
 
     def _failed(self, connection: Connection, request: Request, error: Exception) -> HandlerResult:
         """Respond to an unexpected error, or close if no response is expected."""
-        if request.expects_response:
-            return self._channel.error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR)
-        self._channel.close(connection, unexpected(error))
-        return NO_RESPONSE
+        reason = unexpected(error)
+        return self._error(connection, request, ErrorCode.UNKNOWN_SERVER_ERROR, reason)
 
     def _settle(self, request: Request, result: HandlerResult, now: float) -> None:
         if isinstance(result, RESPONSES):

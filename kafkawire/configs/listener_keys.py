@@ -1,4 +1,7 @@
-"""The keys of one listener: `listener.name.`, its name in lower case, and a broker's key."""
+"""The keys of one listener: `listener.name.`, its name in lower case, and a broker's key.
+
+Some keys may have the name of a SASL mechanism, in lower case, before the broker's key.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,33 @@ PREFIX: Final = "listener.name."
 PATTERN: Final = re.compile(re.escape(PREFIX) + r"(?P<listener>[^.]+)\.(?P<name>.+)")
 GROUPS: Final = ("ssl.", "sasl.")
 """How the keys begin that a listener may have values of its own for."""
-SINGLE: Final = frozenset({"max.connections"})
+SINGLE: Final = frozenset({"connections.max.reauth.ms", "max.connections"})
 """The others."""
+MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
+OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
+"""Keys that each SASL mechanism of a listener may have a value of its own for."""
 
 
 class ListenerKey(NamedTuple):
-    """A key of a listener. listener: in upper case. name: of the broker's key."""
+    """A key of a listener.
+
+    listener: in upper case. name: of the broker's key. mechanism: the SASL mechanism that alone
+    has the value, in upper case; "" for none.
+    """
 
     listener: str
     name: str
     key: ConfigKey
+    mechanism: str = ""
 
 
-def prefixed(listener: str, name: str) -> str:
-    """Return the key that has the value of a broker's key for a listener."""
-    return f"{PREFIX}{listener.lower()}.{name}"
+def prefixed(listener: str, name: str, mechanism: str = "") -> str:
+    """Return the key that has the value of a broker's key for a listener.
+
+    mechanism: that the value is for; "" for all.
+    """
+    of_mechanism = f"{mechanism.lower()}." if mechanism else ""
+    return f"{PREFIX}{listener.lower()}.{of_mechanism}{name}"
 
 
 def listener_key(text: str) -> ListenerKey | None:
@@ -33,8 +48,10 @@ def listener_key(text: str) -> ListenerKey | None:
     match = PATTERN.fullmatch(text)
     if match is None:
         return None
-    name = match["name"]
+    mechanism, _, name = match["name"].partition(".")
+    if mechanism not in MECHANISMS or name not in OF_MECHANISM:
+        mechanism, name = "", match["name"]
     key = BROKER_CONFIGS.get(name)
     if key is None or not (name in SINGLE or name.startswith(GROUPS)):
         return None
-    return ListenerKey(match["listener"].upper(), name, key)
+    return ListenerKey(match["listener"].upper(), name, key, mechanism.upper())

@@ -25,7 +25,6 @@ from kafkawire.broker.groups.requests import (
 )
 from kafkawire.broker.handlers import HANDLERS
 from kafkawire.broker.request import HandlerResult
-from kafkawire.broker.request_handler import BEFORE_AUTHENTICATION
 from kafkawire.broker.security import server as sasl
 from kafkawire.node.front import broker_front
 from kafkawire.protocol import ErrorCode
@@ -141,7 +140,7 @@ def test_only_these_need_no_permission() -> None:
     tokens = {ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN}
     telemetry = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
     without = {key for key, api in APIS.items() if not api.permissions}
-    assert without == BEFORE_AUTHENTICATION | telemetry | tokens
+    assert without == sasl.BEFORE_AUTHENTICATION | telemetry | tokens
 
 
 def test_deadlines_of_different_kinds_are_different_keys() -> None:

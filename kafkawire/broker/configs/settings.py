@@ -106,6 +106,11 @@ class Settings:
         """The value of a key that a listener alone has; None for none."""
         return self.given.get(prefixed(listener, name))
 
+    def of_mechanism(self, listener: str, mechanism: str, name: str) -> str:
+        """The value of a key for a SASL mechanism of a listener: its own, else the listener's."""
+        own = self.given.get(prefixed(listener, name, mechanism))
+        return self.of_listener(listener, name) if own is None else own
+
     def items_of_listener(self, listener: str, name: str) -> tuple[str, ...]:
         """The values of a list for a listener."""
         return list_items(self.of_listener(listener, name))

@@ -89,17 +89,21 @@ class SocketServer:
             Users,
             no_credential,
         )
+        from ..security.session import MAX_REAUTH
 
-        context = self._context
+        context, settings = self._context, self._context.settings
         if self._users is None:
             credentials = self._credentials or no_credential
             tokens = self._tokens or no_credential
             self._users = Users(self._passwords, context.new_uuid, credentials, tokens)
         return Authentication(
-            context.settings.items_of_listener(listener, "sasl.enabled.mechanisms"),
+            settings.items_of_listener(listener, "sasl.enabled.mechanisms"),
             self._users,
             lambda: context.new_uuid().hex(),
             lenient_nonce=before(context.release, NONCES_COMPARED_FROM),
+            max_reauth_ms=lambda mechanism: int(
+                settings.of_mechanism(listener, mechanism, MAX_REAUTH)
+            ),
         )
 
     def received(self, event: Received, now: float) -> None:

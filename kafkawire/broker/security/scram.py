@@ -34,6 +34,14 @@ class Credential(NamedTuple):
     server_key: bytes
 
 
+class TokenCredential(NamedTuple):
+    """The SCRAM credential of a delegation token. expires_ms: milliseconds since 1970."""
+
+    owner: str
+    credential: Credential
+    expires_ms: int
+
+
 def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> Credential:
     """Derive the credential of a password."""
     name = HASHES[mechanism]
@@ -48,18 +56,18 @@ class Scram:
     """One authentication.
 
     look_up: returns the credential of a user, None if unknown. look_up_token: that of a delegation
-    token, by its id, and the user that it stands for. nonce: the server's part.
+    token, by its id. nonce: the server's part. token: that the client authenticates with, if any.
     lenient_nonce: whether the final message may repeat the client's part of the nonce, as
     librdkafka 2.0 does and Kafka accepted before it compared nonces (CVE-2024-56128).
     """
 
     mechanism: str
     look_up: Callable[[str], Credential | None]
-    look_up_token: Callable[[str], tuple[str, Credential] | None]
+    look_up_token: Callable[[str], TokenCredential | None]
     nonce: str
     lenient_nonce: bool = False
     user: str = ""
-    has_token: bool = False
+    token: TokenCredential | None = None
     _credential: Credential | None = None
     _nonce: str = ""
     _header: bytes = b""
@@ -82,8 +90,7 @@ class Scram:
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
             )
-        self.user, self.has_token = user, first.token
-        self._credential = credential
+        self.user, self._credential = user, credential
         self._header = first.header
         self._nonce = first.nonce + self.nonce
         salt = b64encode(credential.salt).decode()
@@ -101,7 +108,8 @@ class Scram:
         token = self.look_up_token(name)
         if token is None:
             raise RemoteProtocolError(f"Token Authentication failed: Invalid tokenId : {name}")
-        return token
+        self.token = token
+        return token.owner, token.credential
 
     def _last(self, token: bytes) -> bytes:
         assert self._credential is not None

@@ -3,7 +3,8 @@
 No other request is served before authentication; a failure closes the connection.
 
     HANDSHAKE ─▶ TOKENS (SaslAuthenticate) or RAW_TOKENS (after SaslHandshake v0) ─▶ DONE
-                                  └───────────────▶ FAILED
+      ▲  └─▶ OTHER_MECHANISM ───▶ FAILED ◀────────────┘                                │
+      └──────────────────────── re-authentication (KIP-368) ───────────────────────────┘
 """
 
 from __future__ import annotations
@@ -15,11 +16,16 @@ from enum import Enum
 from typing import Final
 
 from ...errors import RemoteProtocolError
-from .scram import HASHES, ITERATIONS, Credential, Scram, credential
+from ...messages.api_key import ApiKey
+from .scram import HASHES, ITERATIONS, Credential, Scram, TokenCredential, credential
+from .session import EXPIRED, MIN_REAUTH_INTERVAL_MS, Session, session_end
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, *HASHES)
 """Implemented mechanisms; a broker enables those in its `sasl.enabled.mechanisms`."""
+BEFORE_AUTHENTICATION: Final = frozenset(
+    {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
+)
 
 
 class State(Enum):
@@ -28,16 +34,18 @@ class State(Enum):
     HANDSHAKE = "handshake"
     TOKENS = "tokens"
     RAW_TOKENS = "raw tokens"
+    OTHER_MECHANISM = "other mechanism"
     DONE = "done"
     FAILED = "failed"
 
 
 S = State
 LEGAL: Final[Mapping[State, frozenset[State]]] = {
-    S.HANDSHAKE: frozenset({S.TOKENS, S.RAW_TOKENS, S.FAILED}),
+    S.HANDSHAKE: frozenset({S.TOKENS, S.RAW_TOKENS, S.OTHER_MECHANISM, S.FAILED}),
     S.TOKENS: frozenset({S.DONE, S.FAILED}),
     S.RAW_TOKENS: frozenset({S.DONE, S.FAILED}),
-    S.DONE: frozenset({S.HANDSHAKE, S.TOKENS}),  # re-authentication (KIP-368)
+    S.OTHER_MECHANISM: frozenset({S.FAILED}),
+    S.DONE: frozenset({S.HANDSHAKE}),
     S.FAILED: frozenset(),
 }
 
@@ -46,8 +54,8 @@ ScramCredentials = Callable[[str, str], Credential | None]
 """(mechanism, user) -> the credential; None for none."""
 
 
-TokenCredentials = Callable[[str, str], tuple[str, Credential] | None]
-"""(mechanism, id of a delegation token) -> its owner and its credential; None for none."""
+TokenCredentials = Callable[[str, str], TokenCredential | None]
+"""(mechanism, id of a delegation token) -> its credential; None for none."""
 
 
 def no_credential(_mechanism: str, _user: str) -> None:
@@ -98,7 +106,9 @@ class Authentication:
     """The authentication of one connection.
 
     user: the authenticated principal, once done. has_token: whether it authenticated with a
-    delegation token. lenient_nonce: as of `Scram`.
+    delegation token. lenient_nonce: as of `Scram`. max_reauth_ms: returns
+    `connections.max.reauth.ms` of a mechanism. session: since the last authentication. Times are
+    milliseconds since 1970.
     """
 
     enabled: tuple[str, ...]
@@ -109,7 +119,10 @@ class Authentication:
     user: str = ""
     has_token: bool = False
     lenient_nonce: bool = False
+    max_reauth_ms: Callable[[str], int] = lambda _: 0
+    session: Session | None = None
     _scram: Scram | None = field(default=None)
+    _reauthenticated_ms: int | None = None
 
     @property
     def done(self) -> bool:
@@ -126,11 +139,51 @@ class Authentication:
         """Whether the connection must close."""
         return self.state is State.FAILED
 
+    @property
+    def other_mechanism(self) -> str:
+        """Why a client that wants another mechanism than before is refused."""
+        before = "" if self.session is None else self.session.mechanism
+        return (
+            f"SASL mechanism '{self.mechanism}' requested by client is not supported for "
+            f"re-authentication of mechanism '{before}'"
+        )
+
+    def check(self, key: ApiKey, now_ms: int) -> None:
+        """Raise RemoteProtocolError for a request before authentication, or after the session.
+
+        Another request than the next token fails the authentication; its response is an error.
+        """
+        if self.state is S.TOKENS and key is not ApiKey.SASL_AUTHENTICATE:
+            self.fail()
+        elif not self.done:
+            if key not in BEFORE_AUTHENTICATION:
+                raise RemoteProtocolError(f"{key.name} before authentication")
+        elif self.session is not None and self.session.is_expired(now_ms):
+            again = key is ApiKey.SASL_HANDSHAKE and self.may_reauthenticate(now_ms)
+            if not again:
+                raise RemoteProtocolError(EXPIRED)
+
+    def may_reauthenticate(self, now_ms: int) -> bool:
+        """Whether the client may authenticate again: sessions have an end, and not too often."""
+        if not self.done or self.session is None or self.session.ends_ms is None:
+            return False
+        before = self._reauthenticated_ms
+        return before is None or now_ms - before >= MIN_REAUTH_INTERVAL_MS
+
+    def reauthenticate(self, now_ms: int) -> None:
+        """Begin again on a connection that is authenticated."""
+        self._reauthenticated_ms = now_ms
+        self._move_to(S.HANDSHAKE)
+
     def handshake(self, mechanism: str, version: int) -> bool:
         """Select the mechanism; return whether it is enabled."""
         if mechanism not in self.enabled:
             self.fail()
             return False
+        if self.session is not None and mechanism != self.session.mechanism:
+            self.mechanism = mechanism
+            self._move_to(S.OTHER_MECHANISM)
+            return True
         self.mechanism = mechanism
         self._scram = None
         self._move_to(S.TOKENS if version else S.RAW_TOKENS)
@@ -144,23 +197,36 @@ class Authentication:
             )
         return True
 
-    def token(self, data: bytes) -> bytes:
+    def token(self, data: bytes, now_ms: int) -> bytes:
         """Process a token; return the server's. Raises RemoteProtocolError."""
+        scram = self._scram
         try:
-            response, authenticated = (
-                self._plain(data) if self._scram is None else self._scram.step(data)
-            )
+            if scram is None:
+                self._authenticated(self._plain(data), None, now_ms)
+                return b""
+            response, authenticated = scram.step(data)
+            if authenticated:
+                self._authenticated(scram.user, scram.token, now_ms)
         except RemoteProtocolError:
             self.fail()
             raise
-        if authenticated:
-            if self._scram is not None:
-                self.user, self.has_token = self._scram.user, self._scram.has_token
-            self._move_to(S.DONE)
         return response
 
-    def _plain(self, data: bytes) -> tuple[bytes, bool]:
-        """Process `[authzid] NUL user NUL password` (RFC 4616)."""
+    def _authenticated(self, user: str, token: TokenCredential | None, now_ms: int) -> None:
+        """Begin a session. Raises RemoteProtocolError for another user than before."""
+        if self.session is not None and user != self.session.user:
+            raise RemoteProtocolError(
+                "Cannot change principals during re-authentication from "
+                f"User.{self.session.user}: User.{user}"
+            )
+        expires_ms = None if token is None else token.expires_ms
+        end = session_end(now_ms, self.max_reauth_ms(self.mechanism), expires_ms)
+        self.user, self.has_token = user, token is not None
+        self.session = Session(self.mechanism, user, end)
+        self._move_to(S.DONE)
+
+    def _plain(self, data: bytes) -> str:
+        """Return the user of `[authzid] NUL user NUL password` (RFC 4616)."""
         try:
             parts = data.decode().split("\0")
         except UnicodeDecodeError:
@@ -175,8 +241,7 @@ class Authentication:
                 "Authentication failed: Client requested an authorization id that is different "
                 "from username"
             )
-        self.user, self.has_token = user, False
-        return b"", True
+        return user
 
     def fail(self) -> None:
         """Fail the authentication: the connection will close."""

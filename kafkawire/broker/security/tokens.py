@@ -11,7 +11,7 @@ from ...controller.operations.delegation_tokens import (
     secret_key,
     secret_of,
 )
-from .scram import ITERATIONS, Credential, credential
+from .scram import ITERATIONS, TokenCredential, credential
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,8 +25,8 @@ def token_credential(
     token: tuple[str, str],
     wall_ms: int,
     new_salt: Callable[[], bytes],
-) -> tuple[str, Credential] | None:
-    """Return the owner of a token and its credential; None if it does not exist or has ended.
+) -> TokenCredential | None:
+    """Return the credential of a token; None if it does not exist or has ended.
 
     token: the mechanism and the id. The password is the secret in base64.
     """
@@ -36,4 +36,5 @@ def token_credential(
         return None
     password = b64encode(secret_of(token_id, key)).decode()
     owner = Principal.parse(record.owner).name
-    return owner, credential(mechanism, password, new_salt(), ITERATIONS)
+    derived = credential(mechanism, password, new_salt(), ITERATIONS)
+    return TokenCredential(owner, derived, record.expiration_timestamp)
