@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.client.config import Setting
+from kafkawire.client.consumer import TopicPartition
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_delegation_token_request import CreateDelegationTokenRequest
@@ -21,8 +25,14 @@ from kafkawire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from kafkawire.messages.sasl_handshake_request import SaslHandshakeRequest
 from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
+from kafkawire.net.admin import Admin
+from kafkawire.net.clients import driver
+from kafkawire.net.consumer import Consumer
+from kafkawire.net.producer import Producer
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.sockets.socket import Socket
+from tests.client.real.test_producer import unsecured_jwt
 from tests.interop.implementations import until
 
 from ...broker.security.test_sasl import ScramClient
@@ -32,6 +42,7 @@ from ...real.wire import HOST, Wire
 
 pytestmark = [pytest.mark.timeout(600)]
 SESSION_MS: Final = 1500
+SOON_MS: Final = 5000
 LISTENER_MS: Final = 40_000_000
 GENERAL_MS: Final = 50_000_000
 MINUTE_MS: Final = 60_000
@@ -48,21 +59,31 @@ Response = tuple[Any, ...]
 SERVED: Final[Response] = ("metadata", "UNKNOWN_TOPIC_OR_PARTITION")
 
 
-class Ports:
-    """The ports of two listeners with SASL; the second has no keys of its own."""
+class Ports(NamedTuple):
+    """The ports of listeners with SASL; the second has no keys of its own.
 
-    def __init__(self, first: int, second: int) -> None:
-        self.first = first
-        self.second = second
+    third: of the real broker, whose sessions end soon with each mechanism.
+    """
+
+    first: int
+    second: int
+    third: int = 0
 
 
 @pytest.fixture(scope="module")
 def real(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
     """A real Kafka whose sessions end."""
-    port, first, second, controller = free_ports(4)
+    port, first, second, third, controller = free_ports(5)
     broker = Broker(installation, tmp_path_factory.mktemp("sessions"), port, first, controller)
     broker.format()
-    addresses = f"CLIENTS://{HOST}:{port},SASL://{HOST}:{first},OTHER://{HOST}:{second}"
+    addresses = ",".join(
+        (
+            f"CLIENTS://{HOST}:{port},SASL://{HOST}:{first}",
+            f"OTHER://{HOST}:{second},SOON://{HOST}:{third}",
+        )
+    )
+    of_sasl = {key: value for key, value in PROPERTIES.items() if "sasl.jaas.config" in key}
+    of_soon = {key.replace(".sasl.", ".soon.", 1): value for key, value in of_sasl.items()}
     plain = "sasl.plain.sasl.jaas.config"
     broker.configure(
         {
@@ -70,15 +91,18 @@ def real(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -
             "listeners": f"{addresses},CONTROLLER://{HOST}:{controller}",
             "advertised.listeners": addresses,
             "listener.security.protocol.map": (
-                "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,OTHER:SASL_PLAINTEXT"
+                "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,OTHER:SASL_PLAINTEXT,"
+                "SOON:SASL_PLAINTEXT"
             ),
+            "listener.name.soon.connections.max.reauth.ms": str(SOON_MS),
+            **of_soon,
             "listener.name.other.plain.sasl.jaas.config": PROPERTIES[f"listener.name.{plain}"],
             **SESSIONS,
         }
     )
     try:
         broker.start()
-        yield Ports(first, second)
+        yield Ports(first, second, third)
     finally:
         broker.stop()
 
@@ -360,3 +384,64 @@ def test_sessions_end_as_in_kafka(
         client.wire.socket.close()
         seen.append(client.responses)
     assert seen[1] == seen[0]
+
+
+def settings(port: int, mechanism: str) -> dict[str, Setting]:
+    """The settings of a client of ours."""
+    who: dict[str, Setting] = {"sasl.username": USER, "sasl.password": PASSWORD}
+    if mechanism == "OAUTHBEARER":
+        issued = time.time()
+        who = {"sasl.oauth.token.provider": lambda: unsecured_jwt(USER, issued, issued + 3600)}
+    return {
+        "bootstrap.servers": f"{HOST}:{port}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        **who,
+    }
+
+
+def test_our_clients_authenticate_again_while_requests_are_in_flight(
+    real: Ports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each mechanism; a consumer always has a Fetch in flight."""
+    sockets: list[Socket] = []
+
+    class Counted(Socket):
+        def __init__(self, *args: Any) -> None:
+            sockets.append(self)
+            super().__init__(*args)
+
+    monkeypatch.setattr(driver, "Socket", Counted)
+
+    async def go_on(mechanism: str, begun: asyncio.Barrier, end: asyncio.Event) -> int:
+        config = settings(real.third, mechanism)
+        name = f"sessions-{mechanism}"
+        async with Admin(config) as admin:
+            await admin.create_topic(name, partitions=1, replication_factor=1)
+        reset: dict[str, Setting] = {"auto.offset.reset": "earliest"}
+        async with Producer(config) as producer, Consumer(config | reset) as consumer:
+            consumer.assign([TopicPartition(name, 0)])
+            sent = seen = 0
+            while not end.is_set() or seen < sent:
+                if not end.is_set():
+                    await producer.deliver(name, b"v")
+                    sent += 1
+                while seen < sent:
+                    seen += len(await consumer.poll(0.05))
+                if sent == 1:
+                    await begun.wait()
+        return seen
+
+    async def run() -> list[int]:
+        mechanisms = (*MECHANISMS, "OAUTHBEARER")
+        begun, end = asyncio.Barrier(len(mechanisms) + 1), asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(go_on(each, begun, end)) for each in mechanisms]
+            await begun.wait()
+            connected = len(sockets)
+            await asyncio.sleep(3 * SOON_MS / 1000)
+            end.set()
+        assert len(sockets) == connected, "a client connected again"
+        return [each.result() for each in tasks]
+
+    assert min(asyncio.run(run())) > 1
