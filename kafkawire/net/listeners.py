@@ -1,7 +1,7 @@
 """Plans the listeners of brokers: their ports, the addresses that clients are shown, and TLS.
 
 Without `listeners`, a broker has one for clients, whose name is its security protocol. Brokers
-reach each other on one without SASL and TLS, which is added where no key names one.
+reach each other on one without SASL and TLS, which is added, unless a key names another.
 """
 
 from __future__ import annotations
@@ -143,12 +143,14 @@ def listener_plan(settings: Settings, site: Site) -> ListenerPlan:
     check_advertised(keys, names)
     _check_ports(planned, site.brokers)
     between = _inter_broker(keys, names, site.release)
-    of_controllers = keys.protocols.get(keys.controller, SecurityProtocol.PLAINTEXT)
-    if of_controllers is not SecurityProtocol.PLAINTEXT:
-        reason = "nodes reach controllers without SASL and TLS only"
-        raise ValueError(f"{PROTOCOLS}: {keys.controller} has {of_controllers.name}: {reason}")
+    protocols.setdefault(keys.controller, _protocol(keys, keys.controller))
     is_configured = bool(keys.listeners or keys.advertised)
     return ListenerPlan(tuple(planned), between, keys.controller, protocols, is_configured)
+
+
+def _protocol(keys: ListenerSettings, name: str) -> SecurityProtocol:
+    """Return the protocol of a listener that nodes reach each other on."""
+    return keys.protocols.get(name, SecurityProtocol.PLAINTEXT)
 
 
 def _addresses(
@@ -191,11 +193,18 @@ def _inter_broker(keys: ListenerSettings, names: Sequence[str], release: str) ->
     if name in names and name != default and release != LATEST:
         reason = f"brokers of release {release} reach each other on {default}"
         raise ValueError(f"{INTER_BROKER}: {reason}, which has the newest versions")
-    protocol = keys.protocols.get(name, SecurityProtocol.PLAINTEXT)
-    if protocol is not SecurityProtocol.PLAINTEXT:
-        reason = "brokers reach each other without SASL and TLS only"
-        raise ValueError(f"{INTER_BROKER}: {name} has {protocol.name}: {reason}")
+    if _protocol(keys, name) is not SecurityProtocol.PLAINTEXT and name not in names:
+        raise ValueError(f"{INTER_BROKER}: no listener {name}: {', '.join(names)}")
     return name
+
+
+def check_in_memory(plan: ListenerPlan) -> None:
+    """Raise ValueError for SASL or TLS between nodes of one process."""
+    for key, name in ((INTER_BROKER, plan.inter_broker), (PROTOCOLS, plan.controller)):
+        protocol = plan.protocols.get(name, SecurityProtocol.PLAINTEXT)
+        if protocol is not SecurityProtocol.PLAINTEXT:
+            reason = "nodes of one process reach each other without SASL and TLS only"
+            raise ValueError(f"settings: {key}: {name} has {protocol.name}: {reason}")
 
 
 def check_authentication(plan: ListenerPlan, *, passwords: object, tls: object) -> None:

@@ -31,6 +31,7 @@ from ..primitives import Message
 from ..protocol.json_form import uuid_text
 from .brokers.cluster_shell import ClusterShell, advertised, bound_addresses, epoch_ms
 from .brokers.shell import Observers, random_uuid
+from .listeners import check_in_memory
 from .nodes.topics import ClusterTopics, until
 from .partitions import NewTopic
 from .server_config import DEFAULT, ServerConfig
@@ -77,6 +78,7 @@ class Server(ClusterShell):
             reason = "the controller of several brokers in memory has no port"
             raise ValueError(f"listeners: {plan.controller}: {reason}")
         names = (*plan.names, plan.controller) if combined else ()
+        check_in_memory(plan)
         super().__init__(config, plan, observers, names)
         self._combined = combined
         self._on_effect = on_effect

@@ -13,6 +13,7 @@ from ..broker.releases import LATEST
 from ..broker.security.protocols import SecurityProtocol
 from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
+from .logins import NO_LOGIN, Login
 
 
 class ProcessRole(Enum):
@@ -45,6 +46,7 @@ class NodeConfig:
     metadata_version: of a new cluster; None for that of the release.
     zookeeper: whether brokers show a controller in ZooKeeper (`ZooKeeperCluster`).
     bounds: limits for which Kafka has no key.
+    broker_login, controller_login: how the node connects to others.
     """
 
     node_id: int
@@ -73,6 +75,8 @@ class NodeConfig:
     advertised: frozenset[str] | None = None
     zookeeper: bool = False
     bounds: Bounds = DEFAULT_BOUNDS
+    broker_login: Login = NO_LOGIN
+    controller_login: Login = NO_LOGIN
 
     @property
     def is_broker(self) -> bool:

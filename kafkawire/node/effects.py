@@ -27,12 +27,14 @@ class SendRequest(NamedTuple):
     """Send a request to a node; then raise `ResponseReceived` with the token.
 
     version: the newest that the node can use; a connection may negotiate an older one.
+    to_controller: whether the destination is the listener of a controller.
     """
 
     token: int
     destination: Destination
     version: int
     body: Message
+    to_controller: bool = False
 
 
 class Published(NamedTuple):

@@ -32,7 +32,7 @@ def on_quorum_send(parts: Parts, output: raft.Send, _now: float) -> None:
     """Send a request of the quorum, in its newest version."""
     _, newest = raft.VERSIONS[type(output.request).__name__]
     purpose = Purpose(Owner.QUORUM, output.correlation_id)
-    parts.send(purpose, output.node, newest, output.request)
+    parts.send(purpose, output.node, newest, output.request, to_controller=True)
 
 
 def on_quorum_reply(parts: Parts, output: raft.Reply, now: float) -> None:
@@ -143,7 +143,7 @@ def on_replica_send(parts: Parts, output: replication.SendRequest, now: float) -
         return
     destination = parts.broker_at(output.destination)
     if destination is not None:
-        parts.send(purpose, destination, output.version, output.body)
+        parts.send(purpose, destination, output.version, output.body, to_controller=False)
     elif parts.broker is not None:
         parts.queue.extend(parts.broker.response(output.token, None, now))
 

@@ -100,11 +100,19 @@ class Parts:
 
     # -- requests
 
-    def send(self, purpose: Purpose, destination: Destination, version: int, body: Message) -> None:
-        """Send a request to another node."""
+    def send(
+        self,
+        purpose: Purpose,
+        destination: Destination,
+        version: int,
+        body: Message,
+        *,
+        to_controller: bool,
+    ) -> None:
+        """Send a request to another node, as a broker or as a controller."""
         self._tokens += 1
         self._in_flight[self._tokens] = purpose
-        self.effects.append(SendRequest(self._tokens, destination, version, body))
+        self.effects.append(SendRequest(self._tokens, destination, version, body, to_controller))
 
     def complete(self, token: int) -> Purpose | None:
         """Return for whom the response to a request is; None if it is not expected."""

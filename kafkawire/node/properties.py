@@ -9,10 +9,12 @@ from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.configs import Settings
 from ..broker.releases import LATEST, before
 from ..broker.security.listeners import listener_settings
+from ..broker.security.protocols import SecurityProtocol
 from ..broker.security.settings import check_security
 from ..raft import Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 from .config import NodeConfig, ProcessRole
+from .logins import BROKER_MECHANISM, CONTROLLER_MECHANISM, login
 
 BROKER: Final = "PLAINTEXT"
 """The name of the listener of clients without SASL and TLS, and of brokers."""
@@ -74,6 +76,8 @@ def node_config(
     if roles is None:
         is_controller = any(each.name == controller for each in listeners)
         roles = frozenset(ProcessRole) if is_controller else frozenset({ProcessRole.BROKER})
+    protocols = of_listeners.protocols
+    between = next((each.name for each in listeners if each.name != controller), "")
     return NodeConfig(
         identity.node_id,
         identity.cluster_id,
@@ -95,12 +99,21 @@ def node_config(
         ),
         session_timeout=settings.seconds("broker.session.timeout.ms"),
         heartbeat_interval=settings.seconds("broker.heartbeat.interval.ms"),
-        protocols=of_listeners.protocols,
+        protocols=protocols,
         # that between brokers, the first, may be one that no key names
         advertised=None if advertised is None else frozenset((*advertised, listeners[0].name)),
         bounds=bounds,
         release=release,
+        broker_login=login(properties, between, _protocol(protocols, between), BROKER_MECHANISM),
+        controller_login=login(
+            properties, controller, _protocol(protocols, controller), CONTROLLER_MECHANISM
+        ),
     )
+
+
+def _protocol(protocols: Mapping[str, SecurityProtocol], listener: str) -> SecurityProtocol:
+    """Return the protocol of a listener that nodes reach each other on."""
+    return protocols.get(listener, SecurityProtocol.PLAINTEXT)
 
 
 def _timeouts(settings: Settings) -> Timeouts:

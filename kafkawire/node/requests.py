@@ -107,6 +107,6 @@ def send_pending(
     """Send a request of the channel, or hand it to the controller of this node."""
     if active.id != parts.config.node_id:
         purpose = Purpose(Owner.CHANNEL, number)
-        parts.send(purpose, active, pending.version, pending.body)
+        parts.send(purpose, active, pending.version, pending.body, to_controller=True)
         return
     _to_controllers(parts, -number, pending.version, pending.body, now)

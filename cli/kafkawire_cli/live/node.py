@@ -94,6 +94,7 @@ async def _run(
             on_effect=None if quiet else _print_effect,
             front=front_options(prepared.options.config),
             tls=prepared.tls,
+            peer_tls=prepared.peer_tls,
         )
     except (StorageError, KafkaWireError, OSError) as error:
         fail(error)

@@ -61,7 +61,8 @@ class SocketServer:
         self._passwords = passwords
         self._credentials = credentials
         self._tokens = tokens
-        self._users: Users | None = None
+        self._users: dict[str, Users] = {}
+        """Listener -> its users, once there is a connection."""
         self._mapping_rules: dict[str, tuple[MappingRule, ...]] = {}
         """Listener -> its rules, once they are used."""
 
@@ -84,6 +85,7 @@ class SocketServer:
         self._set_idle_deadline(connection)
 
     def _authentication(self, listener: str) -> Authentication:
+        from ..security.jaas import plain_users
         from ..security.server import (  # imported only with SASL
             Authentication,
             Users,
@@ -92,13 +94,16 @@ class SocketServer:
         from ..security.session import MAX_REAUTH
 
         context, settings = self._context, self._context.settings
-        if self._users is None:
+        if listener not in self._users:
             credentials = self._credentials or no_credential
             tokens = self._tokens or no_credential
-            self._users = Users(self._passwords, context.new_uuid, credentials, tokens)
+            plain = plain_users(settings.given, listener)
+            self._users[listener] = Users(
+                self._passwords, context.new_uuid, credentials, tokens, plain
+            )
         return Authentication(
             settings.items_of_listener(listener, "sasl.enabled.mechanisms"),
-            self._users,
+            self._users[listener],
             lambda: context.new_uuid().hex(),
             lenient_nonce=before(context.release, NONCES_COMPARED_FROM),
             max_reauth_ms=lambda mechanism: int(

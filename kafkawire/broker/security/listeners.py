@@ -80,7 +80,7 @@ def _check(settings: ListenerSettings, static: Mapping[str, str]) -> None:
         raise ValueError(f"{INTER_BROKER}: {between} is not an advertised listener{hint}")
     for key in static:
         parsed = listener_key(key)
-        if parsed is not None and parsed.listener not in names:
+        if parsed is not None and parsed.listener not in (*names, settings.controller):
             hint = did_you_mean(parsed.listener, names)
             raise ValueError(f"{key}: {LISTENERS} has no listener {parsed.listener}{hint}")
     if set(names) == {settings.controller}:

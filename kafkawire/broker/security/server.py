@@ -13,6 +13,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 from ...errors import RemoteProtocolError
@@ -66,7 +67,7 @@ class Users:
     """The users and their passwords. new_salt: returns the salt of a SCRAM credential.
 
     credentials: those that take precedence over one derived from a password. tokens: those of
-    delegation tokens.
+    delegation tokens. plain: the users with PLAIN alone, and their passwords.
     """
 
     def __init__(
@@ -75,16 +76,18 @@ class Users:
         new_salt: Callable[[], bytes],
         credentials: ScramCredentials = no_credential,
         tokens: TokenCredentials = no_credential,
+        plain: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._passwords = dict(passwords)
+        self._plain = {**self._passwords, **plain}
         self._new_salt = new_salt
         self._credentials = credentials
         self.token = tokens
         self._scram: dict[tuple[str, str], Credential] = {}
 
     def check_password(self, user: str, password: str) -> bool:
-        """Whether a user and password are valid."""
-        known = self._passwords.get(user)
+        """Whether a user and password are valid with PLAIN."""
+        known = self._plain.get(user)
         return known is not None and hmac.compare_digest(known.encode(), password.encode())
 
     def scram(self, mechanism: str, user: str) -> Credential | None:

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 
 from ...configs import listener_key
 from .authorizer import authorizer_of
+from .jaas import check_jaas
 from .listeners import listener_settings
 from .tls_principal import DEFAULT, MAPPING_RULES, mapping_rules
 
 
 def check_security(static: Mapping[str, str]) -> None:
-    """Raise ValueError for an unknown authorizer, or rules or listeners that are not valid."""
+    """Raise ValueError for an unknown authorizer, and invalid rules, logins or listeners."""
     authorizer_of(static)
     mapping_rules(static.get(MAPPING_RULES, DEFAULT))
     for name, value in static.items():
         of_listener = listener_key(name)
         if of_listener is not None and of_listener.name == MAPPING_RULES:
             mapping_rules(value)
+    check_jaas(static)
     listener_settings(static)

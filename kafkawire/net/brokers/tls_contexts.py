@@ -19,6 +19,7 @@ KEY_PASSWORD: Final = "ssl.key.password"
 TRUSTSTORE: Final = "ssl.truststore.location"
 TRUSTSTORE_TYPE: Final = "ssl.truststore.type"
 CLIENT_AUTH: Final = "ssl.client.auth"
+IDENTIFICATION: Final = "ssl.endpoint.identification.algorithm"
 VERIFY: Final = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -76,21 +77,47 @@ def _from_files(settings: Settings, listener: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = VERIFY[settings.of_listener(listener, CLIENT_AUTH)]
     path = _pem(settings, listener, KEYSTORE, KEYSTORE_TYPE)
+    _load_keystore(settings, listener, path, context)
+    _load_authorities(settings, listener, context, ssl.Purpose.CLIENT_AUTH)
+    return context
+
+
+def peer_tls(settings: Settings, listener: str) -> ssl.SSLContext:
+    """Make the context with which a node connects to a listener of others.
+
+    Raises ValueError, which names the key, for files that are invalid.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    own = settings.own_of_listener(listener, IDENTIFICATION)
+    context.check_hostname = bool(settings.text(IDENTIFICATION) if own is None else own)
+    path = _pem(settings, listener, KEYSTORE, KEYSTORE_TYPE)
+    if path:
+        _load_keystore(settings, listener, path, context)
+    _load_authorities(settings, listener, context, ssl.Purpose.SERVER_AUTH)
+    return context
+
+
+def _load_keystore(settings: Settings, listener: str, path: str, context: ssl.SSLContext) -> None:
     try:
         load_certificate(path, settings.of_listener(listener, KEY_PASSWORD), context)
     except ValueError as error:
         raise ValueError(f"{KEYSTORE}: {error}") from None
+
+
+def _load_authorities(
+    settings: Settings, listener: str, context: ssl.SSLContext, purpose: ssl.Purpose
+) -> None:
+    """Load those of the truststore; without one, those of the system."""
     authorities = _pem(settings, listener, TRUSTSTORE, TRUSTSTORE_TYPE)
     if not authorities:
-        context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
-        return context
+        context.load_default_certs(purpose)
+        return
     try:
         context.load_verify_locations(authorities)
     except ssl.SSLError:
         raise ValueError(f"{TRUSTSTORE}: {authorities}: no certificate in PEM format") from None
     except OSError as error:
         raise ValueError(f"{TRUSTSTORE}: {authorities}: {error.strerror}") from None
-    return context
 
 
 def _pem(settings: Settings, listener: str, name: str, type_name: str) -> str:

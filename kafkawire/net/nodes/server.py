@@ -53,8 +53,8 @@ class NodeServer(Shell):
 
     sockets: bound, by the name of the listener. on_effect: called with each effect of the node that
     is neither for a client nor for another node, and a function from topic ids to names. tls: the
-    contexts of listeners by name. `running` is set when the broker serves clients, `stopped` when
-    the node has stopped.
+    contexts of listeners by name. peer_tls: those with which it connects to others. `running` is
+    set when the broker serves clients, `stopped` when the node has stopped.
     """
 
     def __init__(
@@ -67,11 +67,12 @@ class NodeServer(Shell):
         on_effect: Callable[[Effect, TopicName], None] | None = None,
         front: FrontOptions = DEFAULT,
         tls: Mapping[str, ssl.SSLContext] = MappingProxyType({}),
+        peer_tls: Mapping[str, ssl.SSLContext] = MappingProxyType({}),
     ) -> None:
         super().__init__(observers or Observers())
         self.start_clock()
         self.config = config
-        self._tls = tls
+        self._tls, self._peer_tls = tls, peer_tls
         self.running = asyncio.Event()
         self.stopped: asyncio.Future[Stopped] = self.loop.create_future()
         self._sockets = dict(sockets)
@@ -159,7 +160,11 @@ class NodeServer(Shell):
         """Carry out an effect of a connection to another node, or of the node itself."""
         match effect:
             case transport.Connect():
-                self._peers[effect.connection] = Socket(self, effect)
+                self._peers[effect.connection] = Socket(
+                    self,
+                    effect,
+                    self._peer_tls.get(self._front.peers.listener_of(effect.connection)),
+                )
             case transport.Write():
                 self._peers[effect.connection].write(effect.buffers)
             case transport.Close():

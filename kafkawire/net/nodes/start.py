@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import NAMESPACE_DNS, uuid5
 
+from ...broker.configs import Settings
 from ...broker.security.listeners import CONTROLLER
+from ...broker.security.protocols import SecurityProtocol
 from ...node import NodeConfig
 from ...node.front.options import FrontOptions
 from ...node.properties import Identity, node_config
@@ -78,9 +80,34 @@ class Prepared:
         return {name: f"{host}:{port}" for name, (host, port, *_) in bound_to}
 
     @property
+    def _settings(self) -> Settings:
+        return Settings(self.options.config.settings)
+
+    @property
     def tls(self) -> dict[str, ssl.SSLContext]:
         """The TLS contexts of listeners by name."""
-        return {each.name: each.tls for each in self.plan.listeners if each.tls is not None}
+        contexts = {each.name: each.tls for each in self.plan.listeners if each.tls is not None}
+        controller = self.plan.controller
+        is_new = controller in self.sockets and controller not in contexts
+        if is_new and self.plan.protocols[controller].has_tls:
+            from ..brokers.tls_contexts import listener_tls  # imported only with TLS
+
+            contexts[controller] = listener_tls(self._settings, controller, self.options.config.tls)
+        return contexts
+
+    @property
+    def peer_tls(self) -> dict[str, ssl.SSLContext]:
+        """The TLS contexts with which the node connects to others, by their listeners."""
+        names = [
+            each
+            for each in (self.plan.inter_broker, self.plan.controller)
+            if self.plan.protocols.get(each, SecurityProtocol.PLAINTEXT).has_tls
+        ]
+        if not names:
+            return {}
+        from ..brokers.tls_contexts import peer_tls  # imported only with TLS
+
+        return {each: peer_tls(self._settings, each) for each in names}
 
 
 def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:

@@ -94,7 +94,11 @@ class NodeFront:
         main = config.broker_listeners or config.controller_listeners
         self.machines = NodeMachines(node, config.request_timeout, self._at, main[0].name)
         self.peers = Peers(
-            f"{NODE_CLIENT_ID}{config.node_id}", config.request_timeout, lambda: new_uuid().hex()
+            f"{NODE_CLIENT_ID}{config.node_id}",
+            config.request_timeout,
+            lambda: new_uuid().hex(),
+            config.broker_login,
+            config.controller_login,
         )
         self._listeners = self._listen(self._users())
         """By name; those of brokers are one object."""

@@ -9,7 +9,7 @@ has one response, or None when its connection fails, it has no version in common
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from ...broker.deadlines import Deadlines
@@ -34,6 +34,7 @@ from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
 from ...primitives import Limits, Message
 from ..effects import SendRequest as NodeRequest
+from ..logins import NO_LOGIN, Login
 
 OWNER: Final = "node"
 SOFTWARE: Final = ("kafkawire", "node")
@@ -50,8 +51,9 @@ class Arrived(NamedTuple):
 
 @dataclass(slots=True)
 class Peer:
-    """A connection. request: the one that it is for, until its response."""
+    """A connection. request: the one that it is for, until its response. listener: it leads to."""
 
+    listener: str
     address: Address
     machine: Connection
     request: SendRequest | None
@@ -67,10 +69,20 @@ class Outcome:
 
 
 class Peers:
-    """The connections to other nodes. timeout: `request.timeout.ms`, in seconds."""
+    """The connections to other nodes.
 
-    def __init__(self, client_id: str, timeout: float, nonce: Callable[[], str]) -> None:
-        self._settings = ConnectionSettings(
+    timeout: `request.timeout.ms`, in seconds. brokers, controllers: how to connect to them.
+    """
+
+    def __init__(
+        self,
+        client_id: str,
+        timeout: float,
+        nonce: Callable[[], str],
+        brokers: Login = NO_LOGIN,
+        controllers: Login = NO_LOGIN,
+    ) -> None:
+        settings = ConnectionSettings(
             client_id=client_id,
             software=SOFTWARE,
             request_timeout_s=timeout,
@@ -78,6 +90,11 @@ class Peers:
             max_in_flight=1,
             limits=Limits(max_frame_bytes=FRAME_BYTES),
         )
+        self._logins = {False: brokers, True: controllers}
+        self._settings = {
+            to_controller: replace(settings, credentials=each.credentials)
+            for to_controller, each in self._logins.items()
+        }
         self._timeout = timeout
         self._nonce = nonce
         self._peers: dict[int, Peer] = {}
@@ -104,18 +121,21 @@ class Peers:
         if idle:
             peer = self._peers[number := idle.pop()]
             peer.request, peer.deadline = request, deadline
+            if not peer.machine.can_send:  # it authenticates again
+                return Outcome()
             return self._handled(number, peer.machine.handle(Submit(request, deadline), now), now)
         self._count += 1
+        listener = self._logins[effect.to_controller].listener
         machine = Connection(
             self._count,
             effect.destination.id,
-            self._settings,
+            self._settings[effect.to_controller],
             Opening.NEWEST,
             now,
             nonce=self._nonce,
             rng=lambda: 0.0,
         )
-        self._peers[self._count] = Peer(address, machine, request, deadline)
+        self._peers[self._count] = Peer(listener, address, machine, request, deadline)
         self.deadlines.set(self._count, machine.next_deadline())
         return Outcome([Connect(self._count, effect.destination.id, *address)])
 
@@ -125,6 +145,10 @@ class Peers:
         if peer is None:
             return Outcome()
         return self._handled(event.connection, peer.machine.handle(event, now), now)
+
+    def listener_of(self, connection: int) -> str:
+        """Return the name of the listener that a connection leads to."""
+        return self._peers[connection].listener
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkawire.net.listeners import check_in_memory
 from kafkawire.net.server_config import ServerConfig
 from kafkawire.raft import Endpoint
 
@@ -34,6 +35,27 @@ def test_brokers_reach_each_other_on_a_listener_without_sasl_and_tls() -> None:
     assert names(settings=between) == ("INSIDE", "PLAINTEXT")
 
 
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (
+            {"settings": {**MIXED, "inter.broker.listener.name": "SSL"}},
+            "inter.broker.listener.name: SSL has SSL",
+        ),
+        (
+            {"settings": {"controller.listener.names": "SSL"}},
+            "listener.security.protocol.map: SSL has SSL",
+        ),
+    ],
+)
+def test_nodes_of_one_process_have_neither_sasl_nor_tls_among_them(
+    config: dict[str, Any], reason: str
+) -> None:
+    plan = ServerConfig(**config).listeners()
+    with pytest.raises(ValueError, match=reason):
+        check_in_memory(plan)
+
+
 def test_each_broker_has_the_ports_after_those_of_the_one_before() -> None:
     advertised = {"advertised.listeners": "PLAINTEXT://a:1000,SSL://b:0"}
     plan = ServerConfig(brokers=3, settings={**MIXED, **advertised}).listeners()
@@ -57,14 +79,6 @@ def test_each_broker_has_the_ports_after_those_of_the_one_before() -> None:
         ),
         ({"settings": {**MIXED, "ssl.keystore.key": "k"}}, "ssl.keystore.key: not supported"),
         ({"settings": {**MIXED, "ssl.client.auth": "maybe"}}, "ssl.client.auth"),
-        (
-            {"settings": {**MIXED, "inter.broker.listener.name": "SSL"}},
-            "inter.broker.listener.name: SSL has SSL",
-        ),
-        (
-            {"settings": {"controller.listener.names": "SSL"}},
-            "listener.security.protocol.map: SSL has SSL",
-        ),
         (
             {"settings": {**MIXED, "inter.broker.listener.name": "PLAINTEXT"}, "release": "3.9"},
             "inter.broker.listener.name: brokers of release 3.9",
