@@ -88,8 +88,6 @@ REASONS: Final[Mapping[tuple[str, str], str]] = {
     },
     (CONTROLLER, "DescribeDelegationToken"): "Kafka responds UNKNOWN_SERVER_ERROR",
     (CONTROLLER, "Fetch"): "replicas of the metadata log fetch with the versions of KRaft",
-    (CONTROLLER, "SaslHandshake"): "the listener of controllers has no authentication",
-    (CONTROLLER, "SaslAuthenticate"): "the listener of controllers has no authentication",
     **{
         (CONTROLLER, api): OF_CONTROLLER
         for api in (

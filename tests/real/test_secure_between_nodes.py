@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -86,7 +86,8 @@ def ours(
 ) -> Iterator[None]:
     directory.mkdir()
     options = ["--node-id", str(node_id), "--cluster-id", CLUSTER_ID]
-    options += ["--user", f"{NODE}:{PASSWORD}"]
+    if "SASL" in settings["listener.security.protocol.map"].partition(",")[0]:
+        options += ["--user", f"{NODE}:{PASSWORD}"]
     with serving(directory / "data", None, cluster.controllers, settings, options):
         yield
 
@@ -120,9 +121,6 @@ def real(
         broker.stop()
 
 
-Start = Callable[[int, dict[str, str]], object]
-
-
 @pytest.mark.parametrize("security", SECURITIES, ids=lambda each: "-".join(each))
 def test_nodes_of_ours(security: Security, tmp_path: Path) -> None:
     cluster = layout(nodes=2, voters=1)
@@ -131,6 +129,28 @@ def test_nodes_of_ours(security: Security, tmp_path: Path) -> None:
         for node_id in (1, 2):
             settings = keys(security, cluster, inside, node_id)
             running.enter_context(ours(tmp_path / str(node_id), cluster, settings, node_id))
+        run(create(cluster))
+        run(produce(cluster, "both"))
+        run(in_sync(cluster))
+
+
+@pytest.mark.parametrize("security", SECURITIES, ids=lambda each: "-".join(each))
+@pytest.mark.parametrize("controller", ["kafka", "ours"])
+def test_nodes_of_ours_with_a_real_kafka(
+    security: Security, controller: str, installation: Installation, tmp_path: Path
+) -> None:
+    """One node is the controller; each replicates the other's partitions."""
+    cluster = layout(nodes=2, voters=1)
+    inside = dict(zip(cluster.ports, free_ports(2), strict=True))
+    own = 1 if controller == "ours" else 2
+    with ExitStack() as running:
+        for node_id in (1, 2):
+            settings = keys(security, cluster, inside, node_id)
+            folder = tmp_path / str(node_id)
+            if node_id == own:
+                running.enter_context(ours(folder, cluster, settings, node_id))
+            else:
+                running.enter_context(real(installation, folder, cluster, settings, node_id))
         run(create(cluster))
         run(produce(cluster, "both"))
         run(in_sync(cluster))
