@@ -7,6 +7,7 @@ import random
 import pytest
 
 import kafkawire
+from kafkawire.client.network.sasl import Credentials
 from kafkawire.client.network.transport import (
     BytesReceived,
     Connect,
@@ -15,10 +16,13 @@ from kafkawire.client.network.transport import (
     Write,
 )
 from kafkawire.messages.api_versions_response import ApiVersion, ApiVersionsResponse
+from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
 from kafkawire.messages.vote_request import VoteRequest
 from kafkawire.messages.vote_response import VoteResponse
 from kafkawire.node import Destination, SendRequest
 from kafkawire.node.front.peers import Arrived, Outcome, Peers
+from kafkawire.node.logins import NO_LOGIN, Login
 
 TIMEOUT = 5.0
 OTHER = Destination(2, "node2", 9093)
@@ -131,3 +135,28 @@ def test_hostile_bytes_fail_the_request_alone(peers: Peers) -> None:
         outcome = peers.handle(BytesReceived(number, len(data).to_bytes(4, "big") + data), 0.0)
         outcome.arrived += peers.handle(ConnectionLost(number, "closed"), 0.0).arrived
         assert [each.token for each in outcome.arrived] == [token]
+
+
+def test_a_request_waits_while_an_idle_connection_authenticates_again() -> None:
+    """The first session lasts 10 s; the request is sent on the same connection."""
+    who = Login("INSIDE", Credentials("PLAIN", "node", "secret"))
+    peers = Peers("node-1", TIMEOUT, lambda: "nonce", NO_LOGIN, who)
+    request = vote(7)._replace(to_controller=True)
+    number = connected(peers.send(request, 0.0))
+    assert peers.listener_of(number) == "INSIDE"
+    opening = written(peers.handle(ConnectionMade(number), 0.0))
+    rows = [(VOTE, 0, 2), (API_VERSIONS, 0, 4), (17, 0, 1), (36, 0, 2)]
+    keys = [ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in rows]
+    offered = ApiVersionsResponse(api_keys=keys)
+    accepted = SaslAuthenticateResponse(session_lifetime_ms=10_000)
+    handshake = written(respond(peers, number, opening, offered))
+    token = written(respond(peers, number, handshake, SaslHandshakeResponse()))
+    first = written(respond(peers, number, token, accepted))
+    assert respond(peers, number, first, VoteResponse()).arrived == [Arrived(7, VoteResponse())]
+    due = peers.next_deadline()
+    assert due == 8.5
+    handshake = written(peers.advance(due))
+    assert peers.send(request._replace(token=8), due) == Outcome()
+    token = written(respond(peers, number, handshake, SaslHandshakeResponse()))
+    second = written(respond(peers, number, token, accepted))
+    assert respond(peers, number, second, VoteResponse()).arrived == [Arrived(8, VoteResponse())]
