@@ -11,12 +11,14 @@ from kafkawire.errors import KafkaWireError
 
 from .error_rule import ErrorRule, RuleDefinition
 from .rule import Rule, Scene
+from .rules.assignors import EagerBesideCooperative
 from .rules.broker_errors import BROKER_ERRORS
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
 from .rules.client_errors import CLIENT_ERRORS
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.connections import ConnectionChurn, ConnectionResets, FailedConnections
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
+from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
 from .rules.membership_errors import MEMBERSHIP_ERRORS
 from .rules.network import (
@@ -26,13 +28,15 @@ from .rules.network import (
     Retransmissions,
     UndecodedConnections,
 )
-from .rules.produced_records import HotPartitions, RecordClock
+from .rules.produced_records import ClockOffset, HotPartitions, RecordClock
 from .rules.producer_errors import PRODUCER_ERRORS
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
+from .rules.replicas import LogTruncation, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
 from .rules.tls import TlsHandshakes
 from .rules.transactions import AbortedTransactions, HangingTransactions
+from .rules.waiting import BrokerStalls, HeadOfLineBlocking, ShortTimeouts
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
 """The group of entry points whose objects are subclasses of `Rule`, or an `ErrorRule`."""
@@ -43,30 +47,40 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     AcksMixed,
     CompressionHabits,
     ProduceRetries,
+    HeadOfLineBlocking,
     *PRODUCER_ERRORS,
     AbortedTransactions,
     HangingTransactions,
     HotPartitions,
     RecordClock,
+    ClockOffset,
     # consumers
     RebalanceStorm,
     LongRebalances,
     PollTimeouts,
+    EagerBesideCooperative,
     *MEMBERSHIP_ERRORS,
     GrowingLag,
     CommitRate,
     TinyFetches,
+    StalledReadCommitted,
+    OtherRack,
     # clients
     MetadataStorm,
     ConnectionChurn,
     Throttling,
     *CLIENT_ERRORS,
     UnansweredRequests,
+    ShortTimeouts,
     SlowResponses,
     OldVersions,
     # brokers
     *BROKER_ERRORS,
     SlowBroker,
+    BrokerStalls,
+    DownConversion,
+    UnderReplicated,
+    LogTruncation,
     LeaderElections,
     ControlledShutdowns,
     # network and capture

@@ -135,3 +135,75 @@ class RecordClock(Rule):
                     "KIP-937, KIP-1030",
                     ("api == Produce",),
                 )
+
+
+class Offset:
+    """By how much the timestamps of a client's batches differ from the times of their packets."""
+
+    __slots__ = ("highest_ns", "lowest_ns", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.lowest_ns = self.highest_ns = 0
+
+
+class ClockOffset(Rule):
+    """Producers whose clock differs."""
+
+    name = "clock-offset"
+    description = (
+        "The timestamps of all records of a producer differ from the times of the capture by the "
+        "same amount: its clock, or that of the capture, is wrong."
+    )
+    thresholds = (
+        Threshold("batches", 20, "batches", "a few may be a test"),
+        Threshold("seconds", 2, "s", "clocks that are synchronised differ by milliseconds"),
+        Threshold("behind", 30, "s", "records may wait in the producer for as long"),
+        Threshold("spread", 2, "s", "a larger one is not due to a clock"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._clients: Subjects[Offset] = Subjects(Offset)
+
+    def produced(self, produced: Produced) -> None:
+        """Compare the last timestamp of each batch with the time of its packet."""
+        row = produced.row
+        if row.time_ns == NO_TIME:
+            return
+        client: Offset | None = None
+        for batch in produced.batches:
+            if batch.max_timestamp < 0:
+                continue
+            ahead_ns = batch.max_timestamp * 1_000_000 - row.time_ns
+            if client is None:
+                client = self._clients.of(produced.subject._replace(topic=None))
+            if not client.seen.count:
+                client.lowest_ns = client.highest_ns = ahead_ns
+            client.lowest_ns = min(client.lowest_ns, ahead_ns)
+            client.highest_ns = max(client.highest_ns, ahead_ns)
+            client.seen.add(row, batch.size)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the producers whose clock is ahead or behind."""
+        for subject, client in self._clients:
+            ahead, behind = client.lowest_ns / 1e9, -client.highest_ns / 1e9
+            if client.seen.count < self.limits["batches"]:
+                continue
+            if (client.highest_ns - client.lowest_ns) / 1e9 > self.limits["spread"]:
+                continue
+            if ahead < self.limits["seconds"] and behind < self.limits["behind"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject,
+                f"its clock is {max(ahead, behind):,.1f} s {'ahead' if ahead > 0 else 'behind'}",
+                client.seen,
+                "The clock of the producer or of the capture is not synchronised.",
+                "Synchronise the clocks (NTP); message.timestamp.type=LogAppendTime does not "
+                "depend on those of producers.",
+                Confidence.MEDIUM,
+                (Setting("message.timestamp.type"),),
+                terms=("api == Produce",),
+            )

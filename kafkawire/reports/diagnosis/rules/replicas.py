@@ -1,0 +1,177 @@
+"""Rules about replicas as clients see them: missing from the ISR, and logs that were truncated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Row
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
+from kafkawire.display import plural
+from kafkawire.messages.api_key import ApiKey
+
+from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
+
+SETTLED_NS: Final = 10**9
+"""Responses of several connections are in the capture in another order for less than this."""
+
+
+class Missing:
+    """The partitions of a topic of which replicas are not in sync. fewest: in-sync replicas."""
+
+    __slots__ = ("fewest", "partitions", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.partitions: set[int] = set()
+        self.fewest: tuple[int, int] | None = None
+
+
+class UnderReplicated(Rule):
+    """Partitions with too few replicas in sync."""
+
+    name = "under-replicated"
+    description = (
+        "Metadata responses have partitions of which not all replicas are in sync: the failure of "
+        "another broker may stop producers, or lose records."
+    )
+    apis = frozenset({ApiKey.METADATA})
+    thresholds = (
+        Threshold("responses", 1, "responses", "replicas of a healthy cluster are in sync"),
+        Threshold("warning", 30, "s", "a broker that restarts is back within less"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._topics: Subjects[Missing] = Subjects(Missing)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Compare the replicas in a Metadata response with those in sync."""
+        response = exchange.response
+        if response is None or response.message is None:
+            return
+        message: Any = response.message
+        for topic in message.topics or ():
+            short = [one for one in topic.partitions if len(one.isr_nodes) < len(one.replica_nodes)]
+            if short:
+                key = self.scene.names.topic(topic.name, TOPIC_ID.of(topic)).key
+                missing = self._topics.of(Subject(topic=key))
+                missing.seen.add(response)
+                missing.partitions.update(one.partition_index for one in short)
+                fewest = min((len(one.isr_nodes), len(one.replica_nodes)) for one in short)
+                missing.fewest = min(missing.fewest or fewest, fewest)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the topics with such partitions."""
+        for subject, missing in self._topics:
+            if missing.seen.count < self.limits["responses"] or missing.fewest is None:
+                continue
+            lasting = missing.seen.span_seconds >= self.limits["warning"]
+            in_sync, replicas = missing.fewest
+            yield Finding(
+                self.name,
+                Severity.WARNING if lasting else Severity.NOTICE,
+                subject,
+                f"{plural(len(missing.partitions), 'partition')} with {in_sync} of "
+                f"{plural(replicas, 'replica')} in sync",
+                missing.seen,
+                "A broker is down, restarts, or does not keep up with its leaders.",
+                "Look for the broker that is missing (kafkawire cluster -b HOST), and compare "
+                "min.insync.replicas.",
+                Confidence.HIGH,
+                (Setting("min.insync.replicas"), Setting("replica.lag.time.max.ms")),
+                terms=("api == Metadata",),
+            )
+
+
+class End(NamedTuple):
+    """The largest high watermark of a partition at a broker, and when it was seen."""
+
+    offset: int
+    time_ns: int
+
+
+class LogTruncation(Rule):
+    """Logs that became shorter."""
+
+    name = "log-truncation"
+    description = (
+        "The log of a partition became shorter: a broker's high watermark goes back, or a Fetch "
+        "response has a diverging epoch for a consumer. Records that were acknowledged may be lost."
+    )
+    apis = frozenset({ApiKey.FETCH})
+    thresholds = (
+        Threshold("times", 1, "times", "the high watermark of a healthy partition never goes back"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._ends: dict[tuple[str, object, int], End] = {}
+        self._partitions: Subjects[Occurrences] = Subjects(Occurrences)
+        self._lost: dict[Subject, int] = {}
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Compare the high watermarks in a Fetch response with those before."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or response.time_ns == NO_TIME:
+            return
+        asked: Any = request.message
+        message: Any = response.message
+        if asked is None or message is None:
+            return
+        if asked.replica_id >= 0 or asked.replica_state.replica_id >= 0:
+            return  # followers truncate their logs as a rule
+        for topic in message.responses:
+            key = self.scene.names.topic(topic.topic, topic.topic_id).key
+            for one in topic.partitions:
+                if not one.error_code:
+                    self._compare(exchange.broker, response, key, one)
+
+    def _compare(self, broker: str, response: Row, topic: TopicKey, partition: Any) -> None:
+        """Compare the high watermark of a partition with the one before."""
+        place, offset = (broker, topic, partition.partition_index), partition.high_watermark
+        before = self._ends.get(place)
+        if partition.diverging_epoch.epoch >= 0:
+            self._partitions.of(Subject(topic=topic, partition=place[2])).add(response)
+        elif before is None:
+            if len(self._ends) < MAX_SUBJECTS:
+                self._ends[place] = End(offset, response.time_ns)
+        elif offset >= before.offset:
+            self._ends[place] = End(offset, response.time_ns)
+        elif offset >= 0 and response.time_ns - before.time_ns > SETTLED_NS:
+            subject = Subject(topic=topic, partition=place[2])
+            self._partitions.of(subject).add(response)
+            self._lost[subject] = self._lost.get(subject, 0) + before.offset - offset
+            self._ends[place] = End(offset, response.time_ns)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the partitions whose log was truncated."""
+        for subject, seen in self._partitions:
+            if seen.count < self.limits["times"]:
+                continue
+            lost = self._lost.get(subject)
+            what = (
+                "Fetch responses with a diverging epoch"
+                if lost is None
+                else f"the high watermark went back by {plural(lost, 'record')}"
+            )
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                subject,
+                what,
+                seen,
+                "An unclean leader election, a broker that lost its disk, or a topic that was "
+                "deleted and created again.",
+                "Look for UncleanLeaderElectionsPerSec and restarts of the leader at this time; "
+                "send with acks=all and min.insync.replicas=2.",
+                Confidence.MEDIUM,
+                (Setting("unclean.leader.election.enable"), Setting("min.insync.replicas")),
+                "KIP-101, KIP-320",
+                ("api == Fetch",),
+            )

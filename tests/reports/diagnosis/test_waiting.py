@@ -1,0 +1,260 @@
+"""Rules about requests that wait, replicas, formats, racks, assignors and clocks."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture.wire import START_NS
+
+from .stories import NOW_MS, Story, batch, batch_of, rules
+
+
+def pipelined(times: int, latency: float, depth: int = 3) -> Story:
+    """Produce with requests in flight: one response after the other, `latency` apart."""
+    story = Story()
+    for _ in range(times):
+        sent = []
+        for _ in range(depth):
+            story.request("Produce", 8, acks=-1, timeoutMs=100, topicData=[])
+            sent.append(story._last)
+        for number in sent:
+            story._last = number
+            story.wait(latency).respond("Produce", 8)
+    return story
+
+
+def test_requests_that_wait_for_those_before_them(tmp_path: Path) -> None:
+    one = rules(pipelined(30, 0.15), tmp_path)["head-of-line-blocking"]
+    assert (one["count"], one["subject"]["client"]) == (60, "tester")
+    assert one["settings"][0]["value"] == "3 in flight"
+
+
+def test_requests_that_hardly_wait_or_one_at_a_time(tmp_path: Path) -> None:
+    assert rules(pipelined(30, 0.04), tmp_path) == {}
+    assert rules(pipelined(90, 0.15, depth=1), tmp_path) == {}
+    assert rules(pipelined(20, 0.15), tmp_path) == {}
+
+
+def giving_up(waits: list[float], name: str = "OffsetCommit") -> Story:
+    story = Story().exchange("Metadata", 5, 99)
+    for connection, seconds in enumerate(waits):
+        story.request(name, 5, connection).wait(seconds).close(connection)
+    return story
+
+
+def test_a_client_with_a_short_timeout(tmp_path: Path) -> None:
+    one = rules(giving_up([1, 1.1, 1.05]), tmp_path)["short-timeouts"]
+    assert one["settings"] == [{"key": "request.timeout.ms", "value": "about 1,002 ms"}]
+    assert one["subject"]["api"] == "OffsetCommit"
+
+
+@pytest.mark.parametrize("waits", [[1, 1.1], [1, 2, 3], [0.1, 0.1, 0.1]])
+def test_clients_that_close_now_and_then(waits: list[float], tmp_path: Path) -> None:
+    assert rules(giving_up(waits), tmp_path) == {}
+
+
+def stalling(connections: int, seconds: float) -> Story:
+    story = Story()
+    sent = []
+    for connection in range(connections):
+        story.exchange("OffsetCommit", 5, connection)
+        story.request("OffsetCommit", 5, connection)
+        sent.append(story._last)
+    story.wait(seconds)
+    for connection, number in enumerate(sent):
+        story._last = number
+        story.respond("OffsetCommit", 5, connection)
+    return story
+
+
+def test_a_broker_that_responds_to_all_at_once(tmp_path: Path) -> None:
+    one = rules(stalling(6, 1), tmp_path)["broker-stalls"]
+    assert (one["count"], one["subject"]) == (1, {"broker": "10.0.0.2:9092"})
+    assert one["what"] == "responded to nobody for 1.0 s, 1 time"
+
+
+def test_a_pause_that_few_notice_or_that_is_short(tmp_path: Path) -> None:
+    assert rules(stalling(4, 1), tmp_path) == {}
+    assert rules(stalling(6, 0.4), tmp_path) == {}
+
+
+def fetched(version: int, records: str, times: int, story: Story | None = None) -> Story:
+    story = story or Story()
+    for _ in range(times):
+        partition = {"partitionIndex": 0, "records": records, "highWatermark": 9}
+        story.exchange(
+            "Fetch",
+            version,
+            replicaId=-1,
+            client_id="old" if version < 4 else "new",
+            response={"responses": [{"topic": "orders", "partitions": [partition]}]},
+        ).wait(1)
+    return story
+
+
+def old_records() -> str:
+    body = struct.pack(">bbqi1si1s", 1, 0, NOW_MS, 1, b"k", 1, b"v")
+    return b64encode(struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body).decode()
+
+
+def test_records_that_are_converted(tmp_path: Path) -> None:
+    story = fetched(2, old_records(), 12, fetched(4, batch(), 1))
+    one = rules(story, tmp_path)["down-conversion"]
+    assert (one["count"], one["subject"]) == (12, {"client": "old", "topic": "orders"})
+    assert "down-conversion" in rules(fetched(2, old_records(), 12, Story().produce()), tmp_path)
+
+
+def test_a_topic_that_has_the_old_format(tmp_path: Path) -> None:
+    assert "down-conversion" not in rules(fetched(2, old_records(), 12), tmp_path)
+    assert "down-conversion" not in rules(
+        fetched(2, old_records(), 9, fetched(4, batch(), 1)), tmp_path
+    )
+
+
+def in_rack(rack: str, size: int, times: int = 3) -> Story:
+    broker = {"nodeId": 1, "host": "10.0.0.2", "port": 9092, "rack": "a"}
+    story = Story().exchange("Metadata", 7, response={"brokers": [broker], "topics": []})
+    for _ in range(times):
+        partition = {"partitionIndex": 0, "records": batch(size), "highWatermark": 9}
+        answer = {"responses": [{"topic": "orders", "partitions": [partition]}]}
+        story.exchange("Fetch", 11, replicaId=-1, rackId=rack, response=answer).wait(1)
+    return story
+
+
+LESS = "--set", "other-rack.bytes=100000"
+
+
+def test_a_consumer_that_reads_from_another_rack(tmp_path: Path) -> None:
+    one = rules(in_rack("b", 40_000), tmp_path, *LESS)["other-rack"]
+    assert one["settings"][0] == {"key": "client.rack", "value": "b"}
+    assert one["subject"] == {"client": "tester", "broker": "10.0.0.2:9092"}
+
+
+def test_a_consumer_of_the_same_rack_or_of_none(tmp_path: Path) -> None:
+    for rack, size in (("a", 40_000), ("", 40_000), ("b", 10_000)):
+        assert rules(in_rack(rack, size), tmp_path, *LESS) == {}
+
+
+def committed_reads(
+    seconds: float, isolation: int = 1, end: int = 50, moves: bool = False
+) -> Story:
+    story = Story()
+    for number in range(4):
+        stable = 10 + number * moves
+        partition = {"partitionIndex": 2, "highWatermark": end, "lastStableOffset": stable}
+        answer = {"responses": [{"topic": "orders", "partitions": [partition]}]}
+        story.exchange("Fetch", 4, replicaId=-1, isolationLevel=isolation, response=answer)
+        story.wait(seconds / 3)
+    return story
+
+
+def test_a_consumer_behind_an_open_transaction(tmp_path: Path) -> None:
+    one = rules(committed_reads(40), tmp_path)["read-committed-stalled"]
+    assert one["subject"] == {"client": "tester", "topic": "orders", "partition": 2}
+    assert one["what"] == "nothing for 40 s, with 40 records behind the last stable offset"
+    assert (
+        rules(committed_reads(1000), tmp_path)["read-committed-stalled"]["severity"] == "critical"
+    )
+
+
+def test_consumers_that_get_on_or_have_all(tmp_path: Path) -> None:
+    assert rules(committed_reads(20), tmp_path) == {}
+    assert rules(committed_reads(40, isolation=0), tmp_path) == {}
+    assert rules(committed_reads(40, end=10), tmp_path) == {}
+    assert rules(committed_reads(40, moves=True), tmp_path) == {}
+
+
+def replicated(in_sync: list[int], times: int = 1) -> Story:
+    story = Story()
+    for _ in range(times):
+        partition = {"partitionIndex": 0, "replicaNodes": [1, 2, 3], "isrNodes": in_sync}
+        topic = {"name": "orders", "partitions": [{**partition, "leaderId": 1}]}
+        story.exchange("Metadata", 7, response={"topics": [topic]}).wait(40)
+    return story
+
+
+def test_replicas_that_are_not_in_sync(tmp_path: Path) -> None:
+    one = rules(replicated([1, 2]), tmp_path)["under-replicated"]
+    assert (one["severity"], one["subject"]) == ("notice", {"topic": "orders"})
+    assert one["what"] == "1 partition with 2 of 3 replicas in sync"
+    assert rules(replicated([1], 2), tmp_path)["under-replicated"]["severity"] == "warning"
+    assert rules(replicated([1, 2, 3], 2), tmp_path) == {}
+
+
+def ends(*offsets: int, every: float = 2, replica: int = -1, **fields: Any) -> Story:
+    story = Story()
+    for offset in offsets:
+        partition = {"partitionIndex": 0, "highWatermark": offset, **fields}
+        answer = {"responses": [{"topic": "orders", "partitions": [partition]}]}
+        story.exchange("Fetch", 12, replicaId=replica, response=answer).wait(every)
+    return story
+
+
+def test_a_log_that_becomes_shorter(tmp_path: Path) -> None:
+    one = rules(ends(100, 120, 90), tmp_path)["log-truncation"]
+    assert one["what"] == "the high watermark went back by 30 records"
+    assert one["subject"] == {"topic": "orders", "partition": 0}
+    diverging = {"divergingEpoch": {"epoch": 3, "endOffset": 80}}
+    assert "diverging" in rules(ends(100, **diverging), tmp_path)["log-truncation"]["what"]
+
+
+def test_logs_that_grow_and_those_of_followers(tmp_path: Path) -> None:
+    assert rules(ends(100, 120, 120), tmp_path) == {}
+    assert rules(ends(100, 120, 119, 121, every=0.1), tmp_path) == {}  # out of order
+    assert rules(ends(100, 90, replica=2), tmp_path) == {}
+
+
+def joining(*assignors: list[str]) -> Story:
+    story = Story()
+    for number, names in enumerate(assignors):
+        protocols = [{"name": name, "metadata": ""} for name in names]
+        story.exchange(
+            "JoinGroup",
+            5,
+            number,
+            client_id=f"member-{number}",
+            groupId="billing",
+            protocolType="consumer",
+            protocols=protocols,
+        )
+    return story
+
+
+def test_members_with_eager_assignors_beside_cooperative_ones(tmp_path: Path) -> None:
+    story = joining(["cooperative-sticky", "range"], ["range"], ["range"])
+    one = rules(story, tmp_path)["eager-beside-cooperative"]
+    assert one["subject"] == {"group": "billing"}
+    assert one["what"] == "only eager assignors: member-1, member-2; cooperative: member-0"
+
+
+def test_groups_with_one_kind_of_assignors(tmp_path: Path) -> None:
+    assert rules(joining(["range"], ["range"]), tmp_path) == {}
+    assert rules(joining(*[["cooperative-sticky", "range"]] * 3), tmp_path) == {}
+    assert rules(joining(["cooperative-sticky"], ["range"]), tmp_path) == {}
+
+
+def stamped(seconds: float, times: int = 25, drift: float = 0) -> Story:
+    story = Story()
+    for number in range(times):
+        sent_ms = (START_NS + len(story.packets) * 10**6) // 10**6 + number * 1000
+        timestamp = sent_ms + int((seconds + drift * number) * 1000)
+        story.produce(batch_of([10], timestamp=timestamp)).wait(1)
+    return story
+
+
+def test_a_producer_whose_clock_differs(tmp_path: Path) -> None:
+    assert rules(stamped(5), tmp_path)["clock-offset"]["what"] == "its clock is 5.0 s ahead"
+    assert rules(stamped(-60), tmp_path)["clock-offset"]["what"] == "its clock is 60.0 s behind"
+
+
+def test_clocks_that_agree_and_records_that_wait(tmp_path: Path) -> None:
+    assert rules(stamped(1), tmp_path) == {}
+    assert rules(stamped(-20), tmp_path) == {}
+    assert rules(stamped(5, times=15), tmp_path) == {}
+    assert rules(stamped(5, drift=1), tmp_path) == {}
