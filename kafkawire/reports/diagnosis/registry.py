@@ -11,7 +11,6 @@ from kafkawire.errors import KafkaWireError
 
 from .error_rule import ErrorRule, RuleDefinition
 from .rule import Rule, Scene
-from .rules.assignors import EagerBesideCooperative
 from .rules.broker_errors import BROKER_ERRORS
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
 from .rules.client_errors import CLIENT_ERRORS
@@ -20,7 +19,7 @@ from .rules.connections import ConnectionChurn, ConnectionResets, FailedConnecti
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
-from .rules.membership_errors import MEMBERSHIP_ERRORS
+from .rules.membership_errors import MEMBERSHIP_ERRORS, EagerBesideCooperative
 from .rules.network import (
     CaptureLoss,
     CopiedConnections,
