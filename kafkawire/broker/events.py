@@ -143,6 +143,13 @@ class SharePartitionDue:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetterDue:
+    """Deadline: records are written to a dead letter queue again."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShareFetchExpired:
     """Deadline: a ShareFetch has waited for records long enough."""
 
@@ -162,5 +169,6 @@ Deadline = (
     | ShareStatesDue
     | PersistDue
     | SharePartitionDue
+    | DeadLetterDue
     | ShareFetchExpired
 )

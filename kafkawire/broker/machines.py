@@ -16,6 +16,7 @@ from .request import Outcome, Request
 if TYPE_CHECKING:
     from ..metadata import TopicIdPartition
     from ..replication import AppendResult, Partition, ReplicaManager
+    from ..replication.log.replica_log import Validate
     from ..storage.producer_entry import ProducerStateEntry
 
 M = TypeVar("M", bound=Message)
@@ -52,9 +53,12 @@ class Machines(Protocol):
         """Return a replica of this node."""
 
     def append(
-        self, key: TopicIdPartition, batch: bytes, now: float, /
+        self, key: TopicIdPartition, batch: bytes, now: float, /, validate: Validate | None = None
     ) -> tuple[int, AppendResult | None]:
-        """Append as the leader; return a token, and the result if it is known at once."""
+        """Append as the leader; return a token, and the result if it is known at once.
+
+        validate: how the batch is validated, if it is not one that the broker alone writes.
+        """
 
     def delete_before(self, topic: str, index: int, offset: int, now: float, /) -> None:
         """Delete the records of a partition before an offset, as its leader."""

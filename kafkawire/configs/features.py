@@ -12,18 +12,13 @@ TRANSACTIONS: Final = "transaction.version"
 GROUP: Final = "group.version"
 """The feature whose level 1 has consumer groups of KIP-848."""
 SHARE: Final = "share.version"
-"""The feature whose level 1 has share groups of KIP-932."""
+"""The feature whose level 1 has share groups of KIP-932, level 2 their dead letter queues."""
 STREAMS: Final = "streams.version"
 """The feature whose level 1 has Streams groups of KIP-1071."""
 UNSERVED: Final = frozenset[str]()
 """Features whose APIs no broker of kafkawire serves: none of them says that they are finalized.
 
 Brokers of Kafka in the same cluster may serve them, so nodes support their levels.
-"""
-SERVED_TO: Final[Mapping[str, int]] = {SHARE: 1}
-"""Feature -> the highest level that is served, where that is not the highest of all.
-
-Level 2 of share.version has dead letter queues of share groups (KIP-1191).
 """
 
 METADATA_VERSIONS: Final[Mapping[int, str]] = {
@@ -98,7 +93,7 @@ def metadata_version(release: str) -> int | None:
 
 def served_level(name: str, level: int) -> int:
     """Return the level of a feature that brokers of kafkawire serve, at most a given one."""
-    return 0 if name in UNSERVED else min(level, SERVED_TO.get(name, level))
+    return 0 if name in UNSERVED else level
 
 
 def _all_features() -> Mapping[str, tuple[Feature, ...]]:

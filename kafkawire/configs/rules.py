@@ -22,6 +22,7 @@ REMOTE: Final = "remote.storage.enable"
 PUSH_INTERVAL: Final = "interval.ms"
 PUSH_INTERVAL_MS: Final = range(100, 3_600_001)
 MATCH: Final = "match"
+DEAD_LETTER_TOPIC: Final = "errors.deadletterqueue.topic.name"
 ASSIGNOR: Final = "streams.assignor.name"
 TAGS: Final = "streams.rack.aware.assignment.tags"
 INTERNAL_BOUNDS: Final[Mapping[str, tuple[int | None, int | None]]] = {
@@ -134,6 +135,8 @@ def group_error(configs: Mapping[str, str], number: Number, assignors: str) -> s
             reason = _bounds_error(name, int(value), number)
             if reason is not None:
                 return reason
+    if configs.get(DEAD_LETTER_TOPIC, "").startswith("__"):
+        return f"{DEAD_LETTER_TOPIC}: DLQ topic name must not start with '__'"
     assignor = configs.get(ASSIGNOR)
     if assignor is not None and assignor.strip() not in items(assignors):
         registered = f"Registered assignors are: [{', '.join(items(assignors))}]."

@@ -38,6 +38,12 @@ TRANSACTIONS_CONFIGS: Final = {
     "compression.type": "uncompressed",
     "unclean.leader.election.enable": "false",
 }
+DEAD_LETTERS: Final = (
+    ("errors.deadletterqueue.group.enable", "true"),
+    ("message.timestamp.type", "CreateTime"),
+)
+DEAD_LETTERS_RETRY_AFTER: Final = 2.0
+"""Seconds for which a dead letter queue that could not be created is not requested again."""
 SHARE_STATE_CONFIGS: Final = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
@@ -62,7 +68,7 @@ class TopicCreation:
         self._in_flight: set[str] = set()
         self._initial = dict(initial)
         self._retry_after: dict[str, float] = {}
-        """Internal topic of a Streams group -> seconds until it is requested again if it fails."""
+        """Topic of a group -> seconds until it is requested again if it fails."""
         self._failed: dict[str, tuple[str, float]] = {}
         """Topic that could not be created -> why, and until when it is not requested again."""
 
@@ -124,7 +130,7 @@ class TopicCreation:
     def create_internal(
         self, topics: Iterable[CreatableTopic], retry_after: float, now: float
     ) -> None:
-        """Let the internal topics of a Streams group be created.
+        """Let topics be created: internal ones of Streams groups, dead letter queues.
 
         retry_after: seconds for which one that could not be created is not requested again.
         """
@@ -133,6 +139,12 @@ class TopicCreation:
             if topic.name not in failed:
                 self._retry_after[topic.name] = retry_after
                 self._create(topic, now)
+
+    def create_dead_letter_topic(self, name: str, now: float) -> None:
+        """Let the dead letter queue of a share group be created."""
+        configs = [CreatableTopicConfig(name=key, value=value) for key, value in DEAD_LETTERS]
+        topic = CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, configs=configs)
+        self.create_internal([topic], DEAD_LETTERS_RETRY_AFTER, now)
 
     def failures(self, names: Iterable[str], now: float) -> list[tuple[str, str]]:
         """Return the topics that could not be created a short time ago, and why."""

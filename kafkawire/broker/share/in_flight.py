@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from .states import TRANSITIONS, RecordState, Trigger
+from .states import TRANSITIONS, Cause, RecordState, Trigger
 
 NOBODY: Final = ""
 
@@ -33,7 +33,8 @@ class Run:
     """Records with one state. last: inclusive.
 
     deliveries: how often they were delivered. member_id: who has acquired them. lock_ends: when
-    they are available again. held: what they return to if a change cannot be stored.
+    they are available again. held: what they return to if a change cannot be stored. cause: why
+    they are written to the dead letter queue.
     """
 
     first: int
@@ -43,6 +44,7 @@ class Run:
     member_id: str = NOBODY
     lock_ends: float = 0.0
     held: Held | None = None
+    cause: Cause | None = None
 
     @property
     def size(self) -> int:

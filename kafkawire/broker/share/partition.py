@@ -3,7 +3,7 @@
 Invariant: a record is acknowledged by the member that has acquired it, once; what is acknowledged
 is stored before the member is told so. A change that cannot be stored is undone.
 
-    acquire ─▶ ACQUIRED ─▶ acknowledge ─▶ Write ─▶ written
+    acquire ─▶ ACQUIRED ─▶ acknowledge ─▶ Write ─▶ written ─▶ Undeliverable ─▶ archive ─▶ Write
                   └──────▶ advance (acquisition lock ended) ─▶ Write
 """
 
@@ -17,9 +17,17 @@ from ..share_coordinator.state import StateBatch, combined
 from .acquiring import Acquired, Acquisition, Limits, LogBatch, Wanted
 from .config import ShareConfig
 from .in_flight import InFlight, Run
-from .states import TRIGGERS, AcknowledgeType, Trigger, stored_state
+from .states import (
+    CAUSES,
+    TRIGGERS,
+    AcknowledgeType,
+    Cause,
+    RecordState,
+    Trigger,
+    stored_state,
+)
 
-E, T = ErrorCode, Trigger
+E, S, T = ErrorCode, RecordState, Trigger
 UNSTORED: Final = 0
 """The number of a write of states that are valid whether it is stored or not."""
 
@@ -51,6 +59,15 @@ class Write(NamedTuple):
     start_offset: int
     complete_count: int
     batches: tuple[StateBatch, ...]
+
+
+class Undeliverable(NamedTuple):
+    """Records to write to the dead letter queue before they are archived. last: inclusive."""
+
+    first: int
+    last: int
+    deliveries: int
+    cause: Cause
 
 
 class SharePartition:
@@ -156,7 +173,9 @@ class SharePartition:
                     run.change(T.RENEW)
                     run.lock_ends = now + config.lock_duration
                     continue
-                run.change(self._trigger(TRIGGERS[kind], run), write)
+                # a gap has no record that a dead letter queue could have
+                dead_letters = config.dead_letters and kind is not AcknowledgeType.GAP
+                self._settle(run, TRIGGERS[kind], dead_letters, write)
                 changed.append(run)
         return self._write(changed)
 
@@ -170,16 +189,22 @@ class SharePartition:
         held = all(each.is_acquired and each.member_id == member_id for each in runs)
         return E.NONE if held else E.INVALID_RECORD_STATE
 
-    def _trigger(self, trigger: Trigger, run: Run) -> Trigger:
-        is_last = trigger is T.RELEASE and run.deliveries >= self._config().delivery_limit
-        return T.LAST_RELEASE if is_last else trigger
+    def _settle(
+        self, run: Run, trigger: Trigger, dead_letters: bool, write: int | None = None
+    ) -> None:
+        """End an acquisition. dead_letters: whether what would be archived is dead-lettered."""
+        if trigger is T.RELEASE and run.deliveries >= self._config().delivery_limit:
+            trigger = T.LAST_RELEASE
+        run.cause = CAUSES.get(trigger) if dead_letters else None
+        run.change(trigger if run.cause is None else T.DEAD_LETTER, write)
 
     def release(self, member_id: str) -> Write:
         """Release what a member has: its session has ended."""
-        write, changed = self._writes + 1, []
+        write, dead_letters = self._writes + 1, self._config().dead_letters
+        changed: list[Run] = []
         for run in self.in_flight:
             if run.is_acquired and run.member_id == member_id:
-                run.change(self._trigger(T.RELEASE, run), write)
+                self._settle(run, T.RELEASE, dead_letters, write)
                 changed.append(run)
         return self._write(changed)
 
@@ -196,10 +221,30 @@ class SharePartition:
         then, acknowledgements of them are refused.
         """
         changed = [each for each in self.in_flight if each.is_acquired and each.lock_ends <= now]
+        dead_letters = self._config().dead_letters
         for run in changed:
-            run.change(self._trigger(T.RELEASE, run))
-            if run.state.is_terminal:
+            self._settle(run, T.RELEASE, dead_letters)
+            if run.state is not S.AVAILABLE:
                 run.hold(self._writes + 1)
+        return self._write(changed)
+
+    # -- the dead letter queue
+
+    def resumed(self) -> list[Undeliverable]:
+        """Return what an earlier leader has not archived yet; what its cause was is not stored."""
+        limit = self._config().delivery_limit
+        archiving = [each for each in self.in_flight if each.state is S.ARCHIVING]
+        for run in archiving:
+            run.cause = Cause.DELIVERIES if run.deliveries >= limit else Cause.REJECTED
+        return _undeliverable(archiving)
+
+    def archive(self, first: int, last: int) -> Write:
+        """Archive what is in the dead letter queue, or cannot be written there; stored or not."""
+        runs = self.in_flight.exactly(first, last)
+        changed = [each for each in runs if each.state is S.ARCHIVING and each.held is None]
+        for run in changed:
+            run.change(T.ARCHIVE)
+            run.hold(self._writes + 1)
         return self._write(changed)
 
     # -- storing
@@ -211,12 +256,24 @@ class SharePartition:
         )
         return Write(self._writes, self.start_offset, self.in_flight.complete_count, batches)
 
-    def written(self, write: Write, is_stored: bool) -> None:
-        """Take note that a write is stored, or could not be."""
+    def written(self, write: Write, is_stored: bool) -> list[Undeliverable]:
+        """Take note that a write is stored, or could not be; return what is to be dead-lettered."""
+        settled: list[Run] = []
         for run in self.in_flight:
             if run.held is not None and run.held.write == write.number:
                 run.settle(is_stored)
+                settled.append(run)
+        undeliverable = _undeliverable(each for each in settled if each.state is S.ARCHIVING)
         self.in_flight.advance()
+        return undeliverable
+
+
+def _undeliverable(runs: Iterable[Run]) -> list[Undeliverable]:
+    return [
+        Undeliverable(each.first, each.last, each.deliveries, each.cause)
+        for each in runs
+        if each.cause is not None
+    ]
 
 
 def _without(acquired: Acquired, first: int, last: int) -> Iterable[Acquired]:

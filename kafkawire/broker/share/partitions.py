@@ -6,7 +6,7 @@ group has no sessions here any more, or when the share coordinator knows a later
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -24,8 +24,10 @@ from ..metadata_cache import MetadataCache
 from ..share_coordinator.persister import Persister
 from ..share_coordinator.state import ShareKey, state_batches
 from .config import ShareConfig, share_config
+from .dead_letter_batch import DeadLetter
+from .dead_letters import DeadLetters
 from .log_reading import OPEN, initial_offset
-from .partition import SharePartition, Write
+from .partition import SharePartition, Undeliverable, Write
 
 E = ErrorCode
 SHOWN: Final = {
@@ -59,12 +61,14 @@ class SharePartitions:
         metadata: MetadataCache,
         machines: Machines,
         persister: Persister,
+        dead_letters: DeadLetters,
         changed: Changed,
     ) -> None:
         self._context = context
         self._metadata = metadata
         self._machines = machines
         self._persister = persister
+        self._dead_letters = dead_letters
         self._changed = changed
         self._active: dict[ShareKey, SharePartition] = {}
         self._by_partition: dict[TopicIdPartition, set[ShareKey]] = {}
@@ -78,7 +82,8 @@ class SharePartitions:
 
     def config(self, group_id: str) -> ShareConfig:
         """Return the settings of a group."""
-        return share_config(self._context.settings, self._metadata, group_id)
+        context = self._context
+        return share_config(context.settings, self._metadata, context.release, group_id)
 
     # -- finding
 
@@ -164,6 +169,7 @@ class SharePartitions:
         self._active[key] = share
         self._by_partition.setdefault(replica.key, set()).add(key)
         self._machines.watch(replica.key, True)
+        self._write_dead_letters(key, share, share.resumed(), now)
 
     # -- storing
 
@@ -186,15 +192,29 @@ class SharePartitions:
 
         def stored(result: Any, now: float) -> None:
             error = error_of(result.error_code)
-            share.written(write, not error)
+            undeliverable = share.written(write, not error)
             if self._active.get(key) is share:
                 self._schedule(key, share)
                 if error in OUTDATED:
                     self.forget(key)
             self._changed(key, now)
             then(SHOWN.get(error, error), now)
+            self._write_dead_letters(key, share, undeliverable, now)
 
         self._persister.submit(key, data, stored, now)
+
+    def _write_dead_letters(
+        self, key: ShareKey, share: SharePartition, records: Iterable[Undeliverable], now: float
+    ) -> None:
+        """Write records to the dead letter queue, then archive them; also where that fails."""
+        for each in records:
+            first, last, deliveries, cause = each
+
+            def archive(now: float, first: int = first, last: int = last) -> None:
+                self.store(key, share, share.archive(first, last), lambda _error, _now: None, now)
+                self._changed(key, now)
+
+            self._dead_letters.write(DeadLetter(key, first, last, deliveries, cause), archive, now)
 
     def acquired(self, key: ShareKey) -> None:
         """Take note that records were acquired: their locks will end."""

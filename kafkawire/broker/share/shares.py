@@ -18,6 +18,7 @@ from ..share_coordinator.persister import Persister
 from ..share_coordinator.state import ShareKey
 from .acknowledging import Done, acknowledge
 from .config import ShareConfig
+from .dead_letters import DeadLetters
 from .fetching import ShareFetches, Waiting
 from .partition import AcknowledgementBatch
 from .partitions import SharePartitions
@@ -37,9 +38,12 @@ class Shares:
         metadata: MetadataCache,
         machines: Machines,
         persister: Persister,
+        dead_letters: DeadLetters,
     ) -> None:
         self._context = context
-        self.partitions = SharePartitions(context, metadata, machines, persister, self._changed)
+        self.partitions = SharePartitions(
+            context, metadata, machines, persister, dead_letters, self._changed
+        )
         self.fetches = ShareFetches(context, self.partitions)
         self._sessions: ShareSessions | None = None
 

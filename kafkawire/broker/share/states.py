@@ -4,8 +4,9 @@ Invariant: a state changes only as in `TRANSITIONS`, which is total: None where 
 with INVALID_RECORD_STATE, or has no effect.
 
     AVAILABLE ─▶ ACQUIRED ─▶ ACKNOWLEDGED
-        ▲           │ └────▶ ARCHIVED
-        └───────────┘
+        ▲         │ │ └────▶ ARCHIVED
+        └─────────┘ │           ▲
+                    └─▶ ARCHIVING (is written to the dead letter queue)
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class RecordState(IntEnum):
     ACQUIRED = 1
     """A member has it, until its acquisition lock ends."""
     ACKNOWLEDGED = 2
+    ARCHIVING = 3
+    """It is not delivered any more, and is written to the dead letter queue (KIP-1191)."""
     ARCHIVED = 4
     """It is not delivered any more."""
 
@@ -50,13 +53,15 @@ class Trigger(Enum):
     RELEASE = "released, or the acquisition lock ended"
     LAST_RELEASE = "released at the delivery count limit"
     REJECT = "rejected, or a gap"
+    DEAD_LETTER = "rejected or at the limit, with a dead letter queue"
+    ARCHIVE = "written to the dead letter queue, or cannot be"
     RENEW = "acquisition lock renewed"
     REMOVE = "not in the log, or of an aborted transaction"
 
 
 S, T = RecordState, Trigger
 TERMINAL: Final = frozenset({S.ACKNOWLEDGED, S.ARCHIVED})
-STORED: Final = {state.value: state for state in (S.AVAILABLE, S.ACKNOWLEDGED, S.ARCHIVED)}
+STORED: Final = {state.value: state for state in RecordState if state is not S.ACQUIRED}
 
 LEGAL: Final[Mapping[tuple[RecordState, Trigger], RecordState]] = {
     (S.AVAILABLE, T.ACQUIRE): S.ACQUIRED,
@@ -65,8 +70,10 @@ LEGAL: Final[Mapping[tuple[RecordState, Trigger], RecordState]] = {
     (S.ACQUIRED, T.RELEASE): S.AVAILABLE,
     (S.ACQUIRED, T.LAST_RELEASE): S.ARCHIVED,
     (S.ACQUIRED, T.REJECT): S.ARCHIVED,
+    (S.ACQUIRED, T.DEAD_LETTER): S.ARCHIVING,
     (S.ACQUIRED, T.RENEW): S.ACQUIRED,
     (S.ACQUIRED, T.REMOVE): S.ARCHIVED,
+    (S.ARCHIVING, T.ARCHIVE): S.ARCHIVED,
 }
 TRANSITIONS: Final[Mapping[tuple[RecordState, Trigger], RecordState | None]] = {
     each: LEGAL.get(each) for each in product(RecordState, Trigger)
@@ -84,6 +91,18 @@ class AcknowledgeType(IntEnum):
     RENEW = 4
 
 
+class Cause(Enum):
+    """Why a record is written to the dead letter queue; its value is the text of a header."""
+
+    REJECTED = "Offset rejected by client."
+    DELIVERIES = "Offset delivery count exceeded the threshold."
+
+
+CAUSES: Final[Mapping[Trigger, Cause]] = {
+    T.REJECT: Cause.REJECTED,
+    T.LAST_RELEASE: Cause.DELIVERIES,
+}
+"""What archives a record -> why it is written to the dead letter queue first, if there is one."""
 TRIGGERS: Final[Mapping[AcknowledgeType, Trigger]] = {
     AcknowledgeType.GAP: T.REJECT,
     AcknowledgeType.ACCEPT: T.ACCEPT,

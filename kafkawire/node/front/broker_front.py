@@ -16,6 +16,7 @@ from ...broker.configs import Settings
 from ...broker.control_state import ControlState
 from ...broker.events import (
     CommitExpired,
+    DeadLetterDue,
     Deadline,
     GroupDue,
     IdleConnection,
@@ -42,6 +43,7 @@ from ...broker.network.socket_server import SocketServer
 from ...broker.quotas.client_quotas import ClientQuotas
 from ...broker.quotas.throttling import Throttling
 from ...broker.security.authorizer import authorizer_of
+from ...broker.share.dead_letters import DeadLetters
 from ...broker.share.end_offsets import EndOffsets
 from ...broker.share.shares import Shares
 from ...broker.share_coordinator.coordinators import ShareCoordinators
@@ -54,6 +56,7 @@ from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
 from ...primitives import Message
+from ...replication import AppendCompleted
 from ..config import NodeConfig
 from .apis import is_between_brokers, listener_apis
 from .listeners import ConnectionDeadline, Listeners
@@ -99,7 +102,11 @@ class BrokerFront:
         self._persister = persister = Persister(
             node_id, self.share_coordinators, machines, context, self._creation
         )
-        self.shares = Shares(context, metadata, machines, persister)
+        rules = TopicRules(settings, metadata.topics)
+        self._dead_letters = DeadLetters(
+            node_id, context, metadata, machines, self._creation, rules
+        )
+        self.shares = Shares(context, metadata, machines, persister, self._dead_letters)
         self._end_offsets = EndOffsets(node_id, metadata, machines)
         self._coordinators = Coordinators(
             node_id, context, channel, offsets_log, metadata, persister
@@ -128,7 +135,7 @@ class BrokerFront:
             machines,
             self.throttling,
             sessions,
-            TopicRules(settings, metadata.topics),
+            rules,
             CheckedForwarding(settings, node_id, submit, metadata.group_configs),
             self._creation,
             self._coordinators,
@@ -192,6 +199,7 @@ class BrokerFront:
         self.transactions.coordinators.published(delta, now)
         self.shares.published(now)
         self._creation.published(delta)
+        self._dead_letters.published(now)
         self._creation.create_initial(now)
         if delta.topics:
             self._listeners.metadata_changed(now)
@@ -224,10 +232,15 @@ class BrokerFront:
 
     def arrived(self, token: int, body: Message | None, now: float) -> None:
         """Handle the response of another broker."""
-        for each in (self._persister, self._end_offsets):
+        for each in (self._persister, self._end_offsets, self._dead_letters):
             if each.arrived(token, body, now):
                 return
         self.transactions.arrived(token, body, now)
+
+    def appended(self, effect: AppendCompleted, now: float) -> None:
+        """Go on with what waited for an append of the broker's own."""
+        if not self._dead_letters.appended(effect, now):
+            self.transactions.markers.appended(effect, now)
 
     @property
     def failed_appends(self) -> tuple[set[int], ...]:
@@ -281,6 +294,9 @@ class BrokerFront:
     def _share_partition_due(self, due: SharePartitionDue, now: float) -> None:
         self.shares.partition_due(due, now)
 
+    def _dead_letter_due(self, due: DeadLetterDue, now: float) -> None:
+        self._dead_letters.due(due, now)
+
     def _share_fetch_expired(self, due: ShareFetchExpired, now: float) -> None:
         self.shares.fetch_expired(due, now)
 
@@ -298,5 +314,6 @@ _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] 
     ShareWriteExpired: BrokerFront._share_write_expired,
     PersistDue: BrokerFront._persist_due,
     SharePartitionDue: BrokerFront._share_partition_due,
+    DeadLetterDue: BrokerFront._dead_letter_due,
     ShareFetchExpired: BrokerFront._share_fetch_expired,
 }

@@ -282,7 +282,7 @@ class NodeFront:
                 self.broker.replica_changed(key, now)
                 self._effects.append(effect)
             case AppendCompleted():
-                self.broker.transactions.markers.appended(effect, now)
+                self.broker.appended(effect, now)
             case _:
                 self._effects.append(effect)
 

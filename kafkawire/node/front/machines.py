@@ -26,6 +26,7 @@ from ...primitives import Message
 from ...protocol import ErrorCode
 from ...replication import Append, AppendResult, Partition, ReplicaManager
 from ...replication.appending import ALL
+from ...replication.log.replica_log import Validate
 from ...storage.producer_entry import ProducerStateEntry
 from ..broker.replica_log import StoredReplicaLog
 from ..effects import Effect, Respond, SendRequest
@@ -125,13 +126,14 @@ class NodeMachines:
         return DELAYED
 
     def append(
-        self, key: TopicIdPartition, batch: bytes, now: float
+        self, key: TopicIdPartition, batch: bytes, now: float, validate: Validate | None = None
     ) -> tuple[int, AppendResult | None]:
         """Append as the leader of a partition; return the token, and the result if it is known.
 
-        Otherwise `AppendCompleted` with the token follows.
+        Otherwise `AppendCompleted` with the token follows. validate: how the batch is validated,
+        if it is not one that the broker alone writes.
         """
-        how = Append(ALL, self._timeout, internal=True)
+        how = Append(ALL, self._timeout, validate is None, validate)
         self._tokens += 1
         result, effects = self.node.call(
             lambda replicas, token: replicas.appends.append(token, key, batch, how, now),
