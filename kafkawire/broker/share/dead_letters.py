@@ -60,7 +60,7 @@ class Pending:
     """A dead letter until it is written. thens: to call then.
 
     next: the first offset that is not written yet. attempts: that failed since the last that did
-    not.
+    not. awaits_topic: whether its queue does not exist yet.
     """
 
     number: int
@@ -68,6 +68,7 @@ class Pending:
     next: int
     thens: list[Then]
     attempts: int = 0
+    awaits_topic: bool = False
 
 
 @dataclass(slots=True)
@@ -130,6 +131,7 @@ class DeadLetters:
             self._end(pending, now)
             return
         topic = self._metadata.topics.get(name)
+        pending.awaits_topic = topic is None
         if topic is None:
             self._creation.create_dead_letter_topic(name, now)
             self._back_off(pending, now)
@@ -168,7 +170,8 @@ class DeadLetters:
 
     def published(self, now: float) -> None:
         """Go on with what waits for a topic that exists now."""
-        for pending in list(self._backing_off.values()):
+        awaiting = [each for each in self._backing_off.values() if each.awaits_topic]
+        for pending in awaiting:
             name = self._topic_name(pending.letter.key.group_id)
             if pending.number in self._backing_off and name in self._metadata.topics:
                 self._context.deadlines.cancel(DeadLetterDue(pending.number))
