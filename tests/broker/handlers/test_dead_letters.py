@@ -159,7 +159,7 @@ def test_a_queue_that_does_not_exist_is_created() -> None:
 def test_without_a_queue_that_may_be_written_to_records_are_archived(name: str) -> None:
     harness = cluster()
     harness.create_topic("dlq.closed", 1)
-    harness.create_topic("other", 1, **ENABLED)
+    harness.create_topic("other", 1, 1, **ENABLED)
     configure(harness, **{NAME: name})
     member = member_of(harness)
     member.acknowledge(0, 2, REJECT)
@@ -182,7 +182,7 @@ def test_records_are_archived_when_all_attempts_have_failed() -> None:
 
 
 def test_batches_are_no_larger_than_the_queue_allows() -> None:
-    harness = cluster(**{"max.message.bytes": "600"})
+    harness = cluster(1, 1, **{"max.message.bytes": "600"})
     configure(harness, **{COPIES: "true"})
     consumer = Consumer(harness)
     consumer.join()
@@ -218,7 +218,7 @@ def other_than(leader: int) -> int:
 
 def test_records_wait_for_the_leader_of_the_queue() -> None:
     harness = harness_of(3)
-    harness.create_topic(QUEUE, 3, **ENABLED)
+    harness.create_topic(QUEUE, 3, 1, **ENABLED)
     configure(harness, **{NAME: QUEUE})
     leaders = [harness.leader_of(QUEUE, each) for each in range(3)]
     index = leaders.index(other_than(harness.leader_of("t")))
