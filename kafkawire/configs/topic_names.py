@@ -23,5 +23,8 @@ def topic_name_error(name: str) -> str | None:
     if len(name) > LONGEST_NAME:
         return f"Topic name is invalid: longer than {LONGEST_NAME} characters"
     if LEGAL_NAME.fullmatch(name) is None:
-        return "Topic name is invalid: only ASCII letters, digits, '.', '_' and '-' are allowed"
+        return (
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII "
+            "alphanumerics, '.', '_' and '-'"
+        )
     return None

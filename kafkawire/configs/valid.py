@@ -181,8 +181,12 @@ def _replicas_reason(value: str) -> str | None:
 
 
 def _offset_reset_reason(value: str) -> str | None:
-    expected = "expected earliest, latest or by_duration:<duration>"
-    return None if is_offset_reset(value) else expected
+    if is_offset_reset(value):
+        return None
+    return (
+        f"Invalid value `{value}` for configuration share.auto.offset.reset. The value must be "
+        "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    )
 
 
 FORMS: Final = {"replicas": _replicas_reason, "offset reset": _offset_reset_reason}

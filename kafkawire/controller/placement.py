@@ -89,7 +89,8 @@ class StripedReplicaPlacer:
         if factor > self._all:
             raise PlacementError(
                 f"The target replication factor of {factor} cannot be reached because only "
-                f"{self._all} broker(s) are registered."
+                f"{self._all} broker(s) are registered or some brokers have all their log "
+                "directories cordoned."
             )
         return (self._partition(factor) for _ in range(count))
 

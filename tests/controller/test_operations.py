@@ -401,6 +401,51 @@ def test_the_same_incarnation_amends_its_registration() -> None:
     assert (after.rack, after.fenced) == ("z", False)
 
 
+@pytest.mark.parametrize(
+    ("name", "level", "type", "message"),
+    [
+        (
+            "no.such",
+            1,
+            1,
+            "Invalid update version 1 for feature no.such. "
+            "Local controller 7 does not support this feature.",
+        ),
+        (
+            "no.such",
+            0,
+            2,
+            "Invalid update version 0 for feature no.such. Feature no.such not found.",
+        ),
+        (
+            "transaction.version",
+            3,
+            1,
+            "Invalid update version 3 for feature transaction.version. "
+            "Local controller 7 only supports versions 0-2",
+        ),
+        (
+            "metadata.version",
+            7,
+            2,
+            f"Unsupported metadata.version downgrade from {NEWEST} to 7. Refusing to perform the "
+            "requested downgrade because it might delete metadata information.",
+        ),
+    ],
+)
+def test_refused_features_are_explained_as_in_kafka(
+    name: str, level: int, type: int, message: str
+) -> None:
+    harness = cluster(ControllerConfig(CLUSTER, node_id=7))
+    update = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=type)
+    body = UpdateFeaturesRequest(feature_updates=[update])
+    response = harness.exchange(body, UpdateFeaturesResponse, 2)
+    assert response.error_code == E.INVALID_UPDATE_VERSION
+    prefix = "The update failed for all features since the following feature had an error: "
+    assert response.error_message == prefix + message
+    assert harness.exchange(body, UpdateFeaturesResponse, 1).error_message == message
+
+
 def features(harness: Harness, name: str, level: int, type: int = 1, version: int = 1) -> int:
     update = FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=type)
     body = UpdateFeaturesRequest(feature_updates=[update])

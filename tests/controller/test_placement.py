@@ -61,7 +61,11 @@ def test_followers_of_one_leader_are_many() -> None:
     ("brokers", "factor", "reason"),
     [
         ([UsableBroker(1, None, False)], 0, "replication factor 0 is not positive"),
-        ([UsableBroker(1, None, False)], 2, "only 1 broker"),
+        (
+            [UsableBroker(1, None, False)],
+            2,
+            r"only 1 broker\(s\) are registered or some brokers have all their log directories",
+        ),
         ([UsableBroker(1, None, True)], 1, "All brokers are currently fenced"),
         ([], 1, "All brokers are currently fenced"),
     ],

@@ -8,6 +8,11 @@ from kafkawire.controller.operations.alter_configs import DELETE, SET
 from kafkawire.messages import alter_configs_request as full
 from kafkawire.messages import incremental_alter_configs_request as some
 from kafkawire.messages.alter_configs_response import AlterConfigsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.protocol import ErrorCode as E
@@ -16,6 +21,7 @@ from ..broker.log.test_log import batch, offset_at, produce
 from .front_harness import NodeHarness
 
 TOPIC, BROKER = 2, 4
+DYNAMIC, OF_ALL = 2, 3
 EARLIEST = -2
 
 
@@ -39,6 +45,19 @@ def altered(harness: NodeHarness, *changes: tuple[int, str, str, str | None]) ->
         (kind, name) for kind, name, _, _ in changes
     ]
     return [each.error_code for each in response.responses]
+
+
+def described_broker(
+    harness: NodeHarness, name: str
+) -> dict[str, tuple[str | None, int, list[int]]]:
+    """Describe a broker: value, source and sources of synonyms of each key."""
+    resource = DescribeConfigsResource(resource_type=BROKER, resource_name=name)
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    [result] = harness.client().exchange(request, 4, DescribeConfigsResponse).results
+    return {
+        each.name: (each.value, each.config_source, [synonym.source for synonym in each.synonyms])
+        for each in result.configs
+    }
 
 
 @pytest.mark.parametrize(
@@ -123,10 +142,19 @@ def test_replication_is_throttled_as_configured() -> None:
     assert altered(harness, rate, (TOPIC, "t", replicas, "1:1,0:2")) == [E.NONE, E.NONE]
     fetches = broker.replicas.fetches
     assert fetches.quota.rate == 1000
+    described = described_broker(harness, "1")
+    assert described["leader.replication.throttled.rate"] == ("1000", DYNAMIC, [DYNAMIC])
+    assert "follower.replication.throttled.rate" not in described
     assert fetches.throttled == {(TopicIdPartition(topic_id, 1), 1)}
     followers = (TOPIC, "t", "follower.replication.throttled.replicas", "*")
     assert altered(harness, followers, (*rate[:3], None)) == [E.NONE, E.NONE]
     assert fetches.quota.rate is None
+    assert "leader.replication.throttled.rate" not in described_broker(harness, "1")
+    every = (BROKER, "", "leader.replication.throttled.rate", "2000")
+    assert altered(harness, every) == [E.NONE]
+    for name in ("", "1"):
+        described = described_broker(harness, name)
+        assert described["leader.replication.throttled.rate"] == ("2000", OF_ALL, [OF_ALL])
     assert broker.replicas._quota.partitions == {
         TopicIdPartition(topic_id, 0),
         TopicIdPartition(topic_id, 1),

@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from .brokers import BROKERS
-from .comparison import PAGE, differences, drawn, written
-from .suites import FAILED, SUITES, Outcomes, Suite
+from .comparison import KAFKA, OURS, PAGE, compared, differences, drawn, unlike, written
+from .suites import FAILED, SUITES, Outcomes, Suite, Sweep
 
 
 def main() -> int:
@@ -40,9 +40,10 @@ def main() -> int:
     return int(any(row.is_ours for row in differences(results)))
 
 
-def both(suite: Suite) -> dict[str, Outcomes]:
+def both(suite: Suite | Sweep) -> dict[str, Outcomes]:
     """Run a suite at both brokers, one after the other."""
-    outcomes = {}
+    outcomes: dict[str, Outcomes] = {}
+    results: dict[str, dict[str, str]] = {}
     with TemporaryDirectory() as name:
         folder = Path(name)
         suite.fetch(folder)
@@ -51,7 +52,13 @@ def both(suite: Suite) -> dict[str, Outcomes]:
             of_broker = folder / broker.replace(" ", "-")
             of_broker.mkdir()
             with running(of_broker) as bootstrap:
-                outcomes[broker] = with_second_try(suite, folder, bootstrap)
+                if isinstance(suite, Sweep):
+                    results[broker] = suite.run(of_broker, bootstrap)
+                else:
+                    outcomes[broker] = with_second_try(suite, folder, bootstrap)
+    if results:
+        print("".join(unlike(results[KAFKA], results[OURS])), file=sys.stderr)
+        return compared(results[KAFKA], results[OURS])
     return outcomes
 
 

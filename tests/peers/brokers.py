@@ -41,6 +41,9 @@ DEFAULTS: Final = {
     "group.share.session.timeout.ms": "45000",
     "group.share.max.session.timeout.ms": "60000",
     "group.share.min.record.lock.duration.ms": "15000",
+    "group.streams.session.timeout.ms": "45000",
+    "group.streams.max.session.timeout.ms": "60000",
+    "log.index.size.max.bytes": "10485760",
 }
 """What other tests change, and suites expect to be as in a new Kafka."""
 READY_SECONDS: Final = 60.0
@@ -65,7 +68,8 @@ def apache_kafka(folder: Path) -> Iterator[str]:
 def kafkawire(folder: Path) -> Iterator[str]:
     """Run a new node of ours in a process; return its bootstrap servers."""
     (port,) = free_ports(1)
-    options = [f"--set={key}={value}" for key, value in CONFIGURATION.items() if key != "node.id"]
+    configuration = {**CONFIGURATION, **DEFAULTS}
+    options = [f"--set={key}={value}" for key, value in configuration.items() if key != "node.id"]
     program = str(Path(sys.executable).with_name("kafkawire"))
     command = [program, "serve", "--quiet", f"--port={port}"]
     command += [f"--data-dir={folder / 'node'}", f"--node-id={NODE_ID}", *options]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import unified_diff
 from typing import Final, NamedTuple
 
 from tests.conftest import ROOT
@@ -17,7 +18,19 @@ NOT_RUN: Final = "not run"
 KAFKA: Final = "Apache Kafka"
 OURS: Final = "kafkawire"
 
-REASONS: Final[dict[tuple[str, str], str]] = {}
+STATIC_VOTERS: Final = "our controllers are those of --controllers: static voters"
+REASONS: Final[dict[tuple[str, str], str]] = {
+    ("tools", "cluster: kafka-features describe"): "no dead letter queues: share.version is 1",
+    **{
+        ("tools", f"cluster: kafka-metadata-quorum {call}"): STATIC_VOTERS
+        for call in (
+            "describe --status",
+            "describe --replication",
+            "describe --replication --human-readable",
+            "remove-controller --controller-id 9 --controller-directory-id AAAAAAAAAAAAAAAAAAAAAQ",
+        )
+    },
+}
 """(suite, test) -> why its outcomes differ."""
 
 
@@ -34,6 +47,20 @@ class Difference(NamedTuple):
         """Whether Kafka does what our broker does not, and no reason is stated."""
         short = self.kafka == PASSED and self.ours != PASSED
         return short and (self.suite, self.test) not in REASONS
+
+
+def compared(kafka: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, Outcomes]:
+    """Return outcomes for the results of a sweep: ours fails a call with another result."""
+    same = {call: PASSED if ours.get(call) == kafka[call] else FAILED for call in kafka}
+    return {KAFKA: dict.fromkeys(kafka, PASSED), OURS: same}
+
+
+def unlike(kafka: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines by which the results of a sweep differ."""
+    for call, result in kafka.items():
+        rows = result.splitlines(), ours.get(call, NOT_RUN).splitlines()
+        changed = list(unified_diff(*rows, KAFKA, OURS, lineterm="", n=0))
+        yield from (f"{line}\n" for line in ([call, *changed[2:]] if changed else []))
 
 
 Results = Mapping[str, Mapping[str, Outcomes]]

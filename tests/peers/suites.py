@@ -2,6 +2,7 @@
 
 kafka-python   its source distribution has them; pytest, in the versions of our environment
 kgo            franz-go's client, a Go module of the version in `kgo/go.mod`
+tools          calls of Kafka's command line tools (`tools/`), whose output is compared
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from tests.real.java import install
+
+from .tools.sweep import transcript
 
 PASSED: Final = "passed"
 FAILED: Final = "failed"
@@ -51,6 +56,17 @@ class ExternalService:
 class SpawnedService:
     pass
 '''
+
+
+class Sweep(NamedTuple):
+    """Calls whose results at both brokers are compared.
+
+    fetch: what they need, into a folder. run: makes all calls; returns the result of each.
+    """
+
+    name: str
+    fetch: Callable[[Path], None]
+    run: Callable[[Path, str], dict[str, str]]
 
 
 class Suite(NamedTuple):
@@ -157,9 +173,15 @@ def of_test2json(lines: Iterable[str]) -> Outcomes:
     return outcomes
 
 
-SUITES: Final = (
+def fetch_tools(_folder: Path) -> None:
+    """Fetch Kafka's jars, if they are not there."""
+    install()
+
+
+SUITES: Final[tuple[Suite | Sweep, ...]] = (
     Suite("kafka-python", fetch_kafka_python, run_kafka_python),
     Suite("kgo", fetch_kgo, run_kgo),
+    Sweep("tools", fetch_tools, transcript),
 )
 
 

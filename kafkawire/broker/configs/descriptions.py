@@ -23,7 +23,8 @@ from ...configs.documentation import (
     GROUP_DOCUMENTATION,
     TOPIC_DOCUMENTATION,
 )
-from .settings import Settings
+from ...configs.keys import OUTSIDE
+from .settings import DYNAMIC, Settings
 
 Synonym = tuple[str, str | None, ConfigSource]
 STATIC: Final = ConfigSource.STATIC_BROKER_CONFIG
@@ -132,7 +133,8 @@ def broker_described(settings: Settings, own: Mapping[str, str]) -> list[Describ
 
 
 def _of_release(settings: Settings, own: Mapping[str, str]) -> Iterator[Described]:
-    for name, key in settings.keys.items():
+    quotas = {name: key for name, key in OUTSIDE.items() if _is_dynamic(settings, name)}
+    for name, key in {**settings.keys, **quotas}.items():
         row = _shown(name, key, _broker_synonyms(settings, TOGETHER.get(name, (name,)), own, name))
         value = row.value
         yield row if value is None else row._replace(value=key.normalized(value))
@@ -152,11 +154,16 @@ def _of_listeners(settings: Settings, own: Mapping[str, str]) -> Iterator[Descri
 def default_described(settings: Settings) -> list[Described]:
     """Describe the dynamic default configuration of all brokers."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+    keys = {**settings.keys, **OUTSIDE}
     return [
-        _shown(name, settings.keys[name], [(name, value, source)])
+        _shown(name, keys[name], [(name, value, source)])
         for name, value in sorted(settings.altered(source).items())
-        if name in settings.keys
+        if name in keys
     ]
+
+
+def _is_dynamic(settings: Settings, name: str) -> bool:
+    return any(source in DYNAMIC for _, source in settings.configured(name))
 
 
 def _shown(name: str, key: ConfigKey, synonyms: list[Synonym]) -> Described:
@@ -185,7 +192,7 @@ def _broker_synonyms(
         if name in own and all(source is not STATIC for _, source in values):
             rows.append((name, own[name], STATIC))
         default = settings.default(name)
-        if default is not None:
+        if default is not None and name not in OUTSIDE:
             rows.append((name, default, ConfigSource.DEFAULT_CONFIG))
     rows.sort(key=lambda row: row[2])
     first = described or (names[0] if names else "")

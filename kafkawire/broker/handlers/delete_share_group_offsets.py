@@ -15,7 +15,7 @@ from ...messages.delete_share_group_offsets_response import (
 )
 from ...protocol import ErrorCode
 from ..broker import Broker
-from ..groups.group_types import empty_group
+from ..groups.group_types import absent_message, empty_group
 from ..groups.share_groups.group import ShareGroup
 from ..network.connection import Connection
 from ..request import DELAYED, Outcome, Request
@@ -39,6 +39,9 @@ def handle(
     if isinstance(coordinator, ErrorCode):
         return error_response(body, coordinator)
     group = empty_group(coordinator, body.group_id)
+    if group is E.GROUP_ID_NOT_FOUND:
+        message = absent_message(coordinator, body.group_id, "share")
+        return DeleteShareGroupOffsetsResponse(error_code=group, error_message=message)
     if isinstance(group, ErrorCode):
         return error_response(body, group)
     response = DeleteShareGroupOffsetsResponse()
@@ -75,7 +78,7 @@ def _results(
             results[existing.topic_id] = result
         else:
             result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
-            result.error_message = E.UNKNOWN_TOPIC_OR_PARTITION.name
+            result.error_message = "This server does not host this topic-partition."
         response.responses.append(result)
     return results
 

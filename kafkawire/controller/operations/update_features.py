@@ -25,6 +25,7 @@ from .assignments import Refused
 E = ErrorCode
 RESULTS_UNTIL = 1
 """The last version whose response has a result per feature."""
+OF_ALL = "The update failed for all features since the following feature had an error: "
 CHANGES_OF_RECORDS = (8, 11, REGISTERED_CONTROLLERS, DIRECTORIES, ELR, CORDONED)
 """Levels of metadata.version with new records or fields: no downgrade to below one of them."""
 
@@ -49,7 +50,10 @@ def update_features(
         for each in body.feature_updates:
             _check(state, each, _upgrade_type(each, version))
     except Refused as refused:
-        return UpdateFeaturesResponse(error_code=refused.error, error_message=refused.message)
+        prefix = OF_ALL if version > RESULTS_UNTIL else ""
+        return UpdateFeaturesResponse(
+            error_code=refused.error, error_message=prefix + refused.message
+        )
     if not body.validate_only:
         for each in body.feature_updates:
             _write(state, each)
@@ -81,7 +85,10 @@ def _check(state: ControllerState, each: FeatureUpdateKey, type: int) -> None:
         raise _invalid(each, "A feature version cannot be less than 0.")
     for node, (low, high) in _supported(state, each.feature):
         if not low <= level <= high:
-            raise _invalid(each, f"{node} only supports versions {low}-{high}")
+            versions = f"only supports versions {low}-{high}"
+            raise _invalid(each, f"{node} {versions if high else 'does not support this feature.'}")
+    if each.feature not in state.config.features:
+        raise _invalid(each, f"Feature {each.feature} not found.")
     if level < current and type == UpgradeType.UPGRADE:
         raise _invalid(
             each,
@@ -93,18 +100,21 @@ def _check(state: ControllerState, each: FeatureUpdateKey, type: int) -> None:
     lost = any(level < changed <= current for changed in CHANGES_OF_RECORDS)
     if each.feature == METADATA_VERSION and lost:
         unsafe = type == UpgradeType.UNSAFE_DOWNGRADE
-        raise _invalid(
-            each,
-            "Unsafe metadata downgrade is not supported in this version."
-            if unsafe
-            else "Refusing to perform the requested downgrade because it might delete metadata "
-            "information.",
+        raise Refused(
+            E.INVALID_UPDATE_VERSION,
+            f"Unsupported metadata.version downgrade from {current} to {level}. "
+            + (
+                "Unsafe metadata downgrade is not supported in this version."
+                if unsafe
+                else "Refusing to perform the requested downgrade because it might delete metadata "
+                "information."
+            ),
         )
 
 
 def _supported(state: ControllerState, feature: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield each node with the levels that it supports."""
-    yield "The controller", state.config.features.get(feature, (0, 0))
+    yield f"Local controller {state.config.node_id}", state.config.features.get(feature, (0, 0))
     for broker in state.image.brokers.values():
         ranges = {name: (low, high) for name, low, high in broker.features}
         yield f"Broker {broker.broker_id}", ranges.get(feature, (0, 0))

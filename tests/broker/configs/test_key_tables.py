@@ -40,6 +40,15 @@ def test_defaults_are_valid_and_described_as_they_are(table: str) -> None:
             assert key.normalized(key.default) == key.default, name
 
 
+def test_where_share_groups_begin_is_explained_as_in_kafka() -> None:
+    name = "share.auto.offset.reset"
+    assert config_error(GROUP_CONFIGS[name], name, "middle") == (
+        "Invalid value middle for configuration share.auto.offset.reset: Invalid value `middle` "
+        "for configuration share.auto.offset.reset. The value must be either 'earliest', 'latest' "
+        "or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    )
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_values_of_keys_are_hidden_where_these_are_sensitive(table: str) -> None:
     keys = TABLES[table]

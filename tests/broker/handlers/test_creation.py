@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.configs.topic_names import topic_name_error
 from tests.broker.harness import Harness, metadata
 
 E = ErrorCode
@@ -34,3 +35,10 @@ def test_an_invalid_name_is_rejected(name: str) -> None:
     harness = Harness()
     [topic] = metadata(harness.client(), name).topics
     assert topic.error_code == E.INVALID_TOPIC_EXCEPTION
+
+
+def test_an_invalid_name_is_in_the_message_as_in_kafka() -> None:
+    assert topic_name_error("a/b") == (
+        "Topic name is invalid: 'a/b' contains one or more characters other than ASCII "
+        "alphanumerics, '.', '_' and '-'"
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkawire import ErrorCode
 from kafkawire.broker.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from kafkawire.messages.delete_groups_request import DeleteGroupsRequest
@@ -87,6 +89,25 @@ def test_offsets_are_deleted_again_after_a_failover() -> None:
     assert deleted() == E.NONE
     assert states(harness) == 0
     assert deleted() == E.UNKNOWN_TOPIC_OR_PARTITION, "what is confirmed is over"
+
+
+@pytest.mark.parametrize(
+    ("group", "topic", "messages"),
+    [
+        ("g", "absent", ("", "This server does not host this topic-partition.")),
+        ("absent", "t", ("Group absent not found.", None)),
+    ],
+)
+def test_absent_groups_and_topics_are_explained_as_in_kafka(
+    group: str, topic: str, messages: tuple[str, str | None]
+) -> None:
+    request = DeleteShareGroupOffsetsRequest(
+        group_id=group, topics=[DeleteShareGroupOffsetsRequestTopic(topic_name=topic)]
+    )
+    client = coordinator(harness_apart(), group)
+    response = client.exchange(request, 0, DeleteShareGroupOffsetsResponse)
+    topics = [each.error_message for each in response.responses] or [None]
+    assert (response.error_message or "", *topics) == messages
 
 
 def test_share_coordinators_delete_the_state_of_deleted_topics_by_themselves() -> None:
