@@ -118,7 +118,10 @@ def reassign(harness: Harness, replicas: list[int] | None, factor: bool = True) 
         topics=[ReassignableTopic(name="t", partitions=[one])],
     )
     response = harness.exchange(body, AlterPartitionReassignmentsResponse, 1)
-    return response.responses[0].partitions[0].error_code
+    result = response.responses[0].partitions[0]
+    explained = result.error_code not in (E.NONE, E.NO_REASSIGNMENT_IN_PROGRESS)
+    assert (result.error_message is not None) == explained
+    return result.error_code
 
 
 def listed(harness: Harness) -> list[tuple[list[int], list[int], list[int]]]:
@@ -228,6 +231,12 @@ def test_preferred_leaders_are_elected_on_request_and_by_deadline() -> None:
     assert partition(harness).leader == 2
     assert elect(harness, 0, 0) == [E.PREFERRED_LEADER_NOT_AVAILABLE]
     assert elect(harness, 0, 1) == [E.ELECTION_NOT_NEEDED]
+    needless = ElectLeadersRequest(
+        election_type=0, topic_partitions=[TopicPartitions(topic="t", partitions=[1])]
+    )
+    [topic] = harness.exchange(needless, ElectLeadersResponse, 2).replica_election_results
+    message = "Leader election not needed for topic partition."
+    assert topic.partition_result[0].error_message == message
     harness.heartbeat(1)
     alter(harness, 1, 2)
     assert elect(harness, 0) == [0]

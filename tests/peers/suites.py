@@ -3,6 +3,7 @@
 kafka-python   its source distribution has them; pytest, in the versions of our environment
 kgo            franz-go's client, a Go module of the version in `kgo/go.mod`
 tools          calls of Kafka's command line tools (`tools/`), whose output is compared
+kadm           calls of kadm's methods by a program of ours (`kadm/main.go`), results compared
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final, NamedTuple
 
 from tests.real.java import install
 
+from . import calls_of_kadm
 from .tools.sweep import transcript
 
 PASSED: Final = "passed"
@@ -182,6 +184,7 @@ SUITES: Final[tuple[Suite | Sweep, ...]] = (
     Suite("kafka-python", fetch_kafka_python, run_kafka_python),
     Suite("kgo", fetch_kgo, run_kgo),
     Sweep("tools", fetch_tools, transcript),
+    Sweep("kadm", calls_of_kadm.fetch, calls_of_kadm.transcript),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from . import calls_of_kadm
 from .comparison import KAFKA, OURS, compared, unlike
 from .suites import FAILED, PASSED
 from .tools.calls import TOOLS, calls, scenarios
@@ -61,3 +62,14 @@ def test_ours_fails_the_calls_with_another_result() -> None:
         "-exit code 0\n",
         "+not run\n",
     ]
+
+
+def test_results_of_kadm_are_compared_in_any_order() -> None:
+    lines = (
+        '{"call": "C", "result": [{"ID": "AAAAAAAAAAAAAAAAAAAAAAA=", "Port": 1}, {"b": 2}]}',
+        '{"call": "C", "result": [{"b": 2}, {"ID": "BAAAAAAAAAAAAAAAAAAAAAA=", "Port": 2}]}',
+    )
+    first, second = map(calls_of_kadm.result, lines)
+    assert first == second
+    assert first[0] == "C"
+    assert '"b": 2' in first[1]

@@ -110,7 +110,7 @@ def _topic(broker: Broker, name: str) -> Found:
         return E.INVALID_TOPIC_EXCEPTION, reason
     topic = broker.topics.get(name)
     if topic is None:
-        return E.UNKNOWN_TOPIC_OR_PARTITION, E.UNKNOWN_TOPIC_OR_PARTITION.name
+        return E.UNKNOWN_TOPIC_OR_PARTITION, ""
     return topic_described(broker.settings, topic.configs)
 
 

@@ -92,8 +92,8 @@ def _find(broker: Broker, key: str, key_type: int, version: int, now: float) -> 
     }.get(key_type)
     if ensure is None or (key_type == SHARE and version < SHARE_FROM):
         return _unavailable(key, E.INVALID_REQUEST)
-    if key == "":
-        return _unavailable(key, E.INVALID_GROUP_ID if key_type == GROUP else E.INVALID_REQUEST)
+    if key == "" and key_type != GROUP:
+        return _unavailable(key, E.INVALID_REQUEST)
     if key_type == SHARE and fullmatch(SHARE_KEY, key) is None:
         return _unavailable(key, E.INVALID_REQUEST)
     topic = ensure(now)

@@ -155,8 +155,10 @@ def _existing(
         raise Refused(E.INVALID_REQUEST, "Either the name or the id of a topic is needed.")
     topic = state.image.topics.get(topic_id) if name is None else state.image.topic(name)
     if topic is None or topic.topic_id in deleted:
-        error = E.UNKNOWN_TOPIC_ID if name is None else E.UNKNOWN_TOPIC_OR_PARTITION
-        raise Refused(error)
+        if name is None:
+            raise Refused(E.UNKNOWN_TOPIC_ID)
+        reason = "This server does not host this topic-partition."
+        raise Refused(E.UNKNOWN_TOPIC_OR_PARTITION, reason)
     if len(deleted) == state.config.max_records_per_request:  # as in Kafka, not POLICY_VIOLATION
         raise Refused(E.UNKNOWN_SERVER_ERROR)
     return topic

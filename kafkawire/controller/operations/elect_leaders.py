@@ -86,7 +86,7 @@ def _elect(
     else:
         needless = partition.leader != NO_LEADER
     if needless:
-        return E.ELECTION_NOT_NEEDED, None
+        return E.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     election, unavailable = ELECTIONS[type]
     target = PartitionTarget(election=election)
     changed = change_partition(state, TopicIdPartition(topic.topic_id, index), target)

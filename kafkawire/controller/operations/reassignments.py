@@ -47,7 +47,8 @@ def alter_reassignments(
             try:
                 _alter(state, topic.name, each, body.allow_replication_factor_change)
             except Refused as refused:
-                error, message = refused.error, refused.message
+                error = refused.error
+                message = None if error is E.NO_REASSIGNMENT_IN_PROGRESS else refused.message
             partitions.append(
                 ReassignablePartitionResponse(
                     partition_index=each.partition_index, error_code=error, error_message=message
@@ -93,7 +94,7 @@ def _alter(
 
 def _cancel(state: ControllerState, at: TopicIdPartition, partition: PartitionRegistration) -> None:
     if not partition.is_reassigning:
-        raise Refused(E.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        raise Refused(E.NO_REASSIGNMENT_IN_PROGRESS)
     replicas = tuple(each for each in partition.replicas if each not in partition.adding)
     if not replicas:
         raise Refused(

@@ -10,6 +10,15 @@ import pytest
 from kafkawire import ApiKey, ErrorCode
 from kafkawire.broker.handlers import HANDLERS
 from kafkawire.errors import NullNotAllowed
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
+from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
+from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse, MetadataResponseTopic
 from kafkawire.messages.produce_request import ProduceRequest
@@ -131,3 +140,22 @@ def test_a_produce_without_acks_at_fault_closes_the_connection(
     assert client.frame() is None
     assert client.closed == "unexpected error in the broker: ZeroDivisionError: a mistake"
     assert errors_of(expected_errors)
+
+
+def test_the_coordinator_of_the_group_without_a_name_exists_as_in_kafka() -> None:
+    client = Harness().client()
+    request = FindCoordinatorRequest(coordinator_keys=[""])
+    client.exchange(request, 4, FindCoordinatorResponse)  # creates the topic of offsets
+    [found] = client.exchange(request, 4, FindCoordinatorResponse).coordinators
+    assert (found.error_code, found.error_message) == (E.NONE, "")
+
+
+def test_an_absent_topic_is_explained_as_in_kafka() -> None:
+    client = Harness().client()
+    resource = DescribeConfigsResource(resource_type=2, resource_name="absent")
+    describe = DescribeConfigsRequest(resources=[resource])
+    [described] = client.exchange(describe, 4, DescribeConfigsResponse).results
+    assert (described.error_code, described.error_message) == (E.UNKNOWN_TOPIC_OR_PARTITION, "")
+    delete = DeleteTopicsRequest(topics=[DeleteTopicState(name="absent")])
+    [deleted] = client.exchange(delete, 6, DeleteTopicsResponse).responses
+    assert deleted.error_message == "This server does not host this topic-partition."
