@@ -21,7 +21,6 @@ OURS: Final = "kafkawire"
 STATIC_VOTERS: Final = "our controllers are those of --controllers: static voters"
 REASONS: Final[dict[tuple[str, str], str]] = {
     ("kadm", "DescribeShareGroupOffsets"): "a lag is never negative",
-    ("tools", "cluster: kafka-features describe"): "no dead letter queues: share.version is 1",
     **{
         ("tools", f"cluster: kafka-metadata-quorum {call}"): STATIC_VOTERS
         for call in (

@@ -200,7 +200,7 @@ def test_a_log_that_becomes_shorter(tmp_path: Path) -> None:
     one = rules(ends(100, 120, 90), tmp_path)["log-truncation"]
     assert one["what"] == "the high watermark went back by 30 records"
     assert one["subject"] == {"topic": "orders", "partition": 0}
-    diverging = {"divergingEpoch": {"epoch": 3, "endOffset": 80}}
+    diverging: dict[str, Any] = {"divergingEpoch": {"epoch": 3, "endOffset": 80}}
     assert "diverging" in rules(ends(100, **diverging), tmp_path)["log-truncation"]["what"]
 
 
