@@ -7,8 +7,10 @@ key and the value of that, but not its headers, if the group copies records and 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
+from ...errors import WireError
 from ...records import RecordBatches
 from ...records.builder import BatchBuilder
 from ...records.record import Headers
@@ -62,18 +64,20 @@ def records_of(
 ) -> Iterable[Original]:
     """Return what is copied of the records from an offset on, of all or as many as are read.
 
-    replica: None if nothing is copied. most_bytes: a larger record is not copied.
+    replica: None if nothing is copied. most_bytes: a larger record is not copied, nor are those of
+    a corrupt batch and of what follows it.
     """
     copies: dict[int, Original] = {}
     end = last
     if replica is not None:
-        data = _read(replica, first)
-        for batch in RecordBatches(data):
-            end = batch.last_offset
-            for each in batch.records():
-                size = len(each.key or b"") + len(each.value or b"")
-                if size <= most_bytes:
-                    copies[each.offset] = Original(each.offset, each.key, each.value)
+        with suppress(WireError):
+            for batch in RecordBatches(_read(replica, first)):
+                records = batch.records()
+                end = batch.last_offset
+                for each in records:
+                    size = len(each.key or b"") + len(each.value or b"")
+                    if size <= most_bytes:
+                        copies[each.offset] = Original(each.offset, each.key, each.value)
     read = range(first, (min(end, last) if end >= first else last) + 1)
     return (copies.get(offset, Original(offset)) for offset in read)
 

@@ -11,6 +11,7 @@ from kafkawire.broker.share_coordinator.state import ShareKey
 from kafkawire.configs import ResourceType
 from kafkawire.messages.share_fetch_response import ShareFetchResponse
 from kafkawire.records import BatchBuilder, Record, RecordBatches
+from kafkawire.records.checksum import crc32c
 from tests.broker.harness import Harness
 
 from .test_share_groups import REJECT, RELEASE, Consumer, configure, harness_of, produce
@@ -199,6 +200,25 @@ def test_batches_are_no_larger_than_the_queue_allows() -> None:
     batches = list(RecordBatches(log.read(0, 1 << 30, log.high_watermark, True)))
     assert len(batches) > 1
     assert all(each.end - each.start <= 600 for each in batches)
+
+
+def test_records_that_cannot_be_read_are_not_copied() -> None:
+    harness = cluster(1, 1)
+    configure(harness, **{COPIES: "true"})
+    consumer = Consumer(harness)
+    consumer.join()
+    builder = BatchBuilder()
+    builder.append(None, b"value", 1_700_000_000_000)
+    corrupt = bytearray(builder.build())
+    corrupt[22] = 1  # gzip, which the records are not
+    corrupt[17:21] = crc32c(bytes(corrupt), 21, len(corrupt)).to_bytes(4)
+    for batch in (builder.build(), bytes(corrupt), builder.build()):
+        harness.front().machines.append(harness.key("t"), batch, harness.now)
+    harness.advance(1.0)
+    consumer.fetch()
+    consumer.acknowledge(0, 2, REJECT)
+    assert offsets(harness) == [0, 1, 2]
+    assert [each.value for each in records(harness)] == [b"value", None, None]
 
 
 def test_the_leader_of_the_queue_may_be_another_broker() -> None:
