@@ -34,7 +34,7 @@ from .rules.replicas import LogTruncation, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
 from .rules.tls import TlsHandshakes
-from .rules.transactions import AbortedTransactions, HangingTransactions
+from .rules.transactions import AbortedTransactions, HangingTransactions, LongTransactions
 from .rules.waiting import BrokerStalls, HeadOfLineBlocking, ShortTimeouts
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
@@ -50,6 +50,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     *PRODUCER_ERRORS,
     AbortedTransactions,
     HangingTransactions,
+    LongTransactions,
     HotPartitions,
     RecordClock,
     ClockOffset,

@@ -176,4 +176,12 @@ def test_a_transaction_without_an_end(tmp_path: Path) -> None:
     assert list(by_rule) == ["hanging-transactions"]
     assert by_rule["hanging-transactions"]["subject"]["transactional_id"] == "tx"
     assert rules(hanging(50), tmp_path) == {}
-    assert rules(hanging(70, ends=True), tmp_path) == {}
+    assert "hanging-transactions" not in rules(hanging(70, ends=True), tmp_path)
+
+
+def test_a_transaction_that_takes_long(tmp_path: Path) -> None:
+    by_rule = rules(hanging(35, ends=True), tmp_path)
+    assert list(by_rule) == ["long-transactions"]
+    assert by_rule["long-transactions"]["what"] == "the longest of 1 transaction took 35 s"
+    assert by_rule["long-transactions"]["subject"]["transactional_id"] == "tx"
+    assert rules(hanging(25, ends=True), tmp_path) == {}

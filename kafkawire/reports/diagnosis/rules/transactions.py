@@ -8,6 +8,7 @@ from typing import Any, Final
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
+from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
 from ...transactions import HANDLERS, Transactions
@@ -18,17 +19,11 @@ PRODUCE: Final = ApiKey.PRODUCE
 ID: Final = "transactional_id"
 
 
-class HangingTransactions(Rule):
-    """Transactions without an end."""
+class TransactionRule(Rule):
+    """Collects the transactions that a rule looks at when the capture ends."""
 
-    name = "hanging-transactions"
-    description = (
-        "A transaction stays open for longer than its timeout, or for very long: consumers with "
-        "read_committed do not get beyond it."
-    )
     apis = frozenset(HANDLERS)
     entities = frozenset({ERROR_CODES})
-    thresholds = (Threshold("seconds", 60, "s", "transaction.timeout.ms is a minute by default"),)
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
@@ -41,6 +36,17 @@ class HangingTransactions(Rule):
         if row is None or (row.api_key == PRODUCE and not getattr(message, ID, None)):
             return
         self._transactions.exchange(exchange, entities)
+
+
+class HangingTransactions(TransactionRule):
+    """Transactions without an end."""
+
+    name = "hanging-transactions"
+    description = (
+        "A transaction stays open for longer than its timeout, or for very long: consumers with "
+        "read_committed do not get beyond it."
+    )
+    thresholds = (Threshold("seconds", 60, "s", "transaction.timeout.ms is a minute by default"),)
 
     def findings(self) -> Iterator[Finding]:
         """Return the transactions that are open for too long when the capture ends."""
@@ -70,6 +76,52 @@ class HangingTransactions(Rule):
                 Confidence.MEDIUM,
                 (Setting("transaction.timeout.ms", None if timeout is None else str(timeout)),),
                 "KIP-664",
+            )
+
+
+class LongTransactions(TransactionRule):
+    """Transactions that took long until they ended."""
+
+    name = "long-transactions"
+    description = (
+        "Transactions stay open for long before they are committed or aborted: consumers with "
+        "read_committed get the records, and those behind them, only then."
+    )
+    thresholds = (
+        Threshold("seconds", 30, "s", "a transaction lasts for a fraction of a second as a rule"),
+    )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the transactional ids with transactions that took long."""
+        for history in self._transactions.all:
+            durations = history.durations
+            longest_ns, median_ns = durations.max, durations.at(0.5)
+            if longest_ns is None or longest_ns < self.limits["seconds"] * 1e9:
+                continue
+            is_usual = median_ns is not None and median_ns >= self.limits["seconds"] * 1e9
+            seen = Occurrences()
+            seen.count, seen.time_ns = durations.count, longest_ns
+            ended = [each for each in history.transactions if each.duration_ns is not None]
+            seen.first_ns = min((each.begin_ns for each in ended), default=0)
+            seen.last_ns = max((each.end_ns for each in ended), default=0)
+            timeout = history.timeout_ms
+            clients = [each for each in history.clients if each]
+            yield Finding(
+                self.name,
+                Severity.WARNING if is_usual else Severity.NOTICE,
+                Subject(
+                    client=clients[0] if clients else None,
+                    transactional_id=history.transactional_id,
+                ),
+                f"the longest of {plural(durations.count, 'transaction')} took "
+                f"{longest_ns / 1e9:,.0f} s",
+                seen,
+                "The application does slow work inside its transactions, or commits seldom.",
+                "Commit more often (commit.interval.ms of Kafka Streams), and do slow work before "
+                "the transaction begins.",
+                Confidence.HIGH,
+                (Setting("transaction.timeout.ms", None if timeout is None else str(timeout)),),
+                "KIP-98",
             )
 
 
