@@ -31,6 +31,7 @@ from ..share.shares import Acknowledgements
 
 E = ErrorCode
 STRICT: Final = 1
+MAX_BYTES: Final = "fetch.max.bytes"
 """The acquire mode in which a request gets no more records than it wants (KIP-1206)."""
 
 
@@ -169,7 +170,8 @@ class Responding:
             self._respond({}, now)
         else:
             waits = not self._unreadable.issuperset(self._session.partitions)
-            most = body.max_bytes if self._quota is None else min(body.max_bytes, self._quota)
+            limit = self._broker.settings.number(MAX_BYTES)
+            most = min(body.max_bytes, limit, limit if self._quota is None else self._quota)
             amount = Amount(
                 body.max_wait_ms / 1000 if waits else 0.0,
                 min(body.min_bytes, most),

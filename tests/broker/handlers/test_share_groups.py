@@ -210,6 +210,17 @@ def test_records_are_shared_by_members_and_acknowledged_once(harness: Harness) -
     assert offsets(harness) == [(3, 1)], "the start offset before that, and what is complete"
 
 
+def test_a_broker_limits_the_bytes_of_a_response() -> None:
+    for limit, last in (("55000000", 199), ("1024", 79)):
+        harness = harness_of(fetch_max_bytes=limit)
+        consumer = Consumer(harness)
+        consumer.join()
+        for _ in range(10):
+            produce(harness, 20)
+        acquired = consumer.fetch(max_records=1000, batch_size=1000)
+        assert max(each[1] for each in acquired) == last, limit
+
+
 def test_members_are_described_and_go_when_their_session_expires(harness: Harness) -> None:
     consumer = Consumer(harness)
     consumer.join()
