@@ -6,7 +6,7 @@ v2   request +committed_leader_epoch
 v3   flexible │ request +generation_id_or_member_epoch +member_id +group_instance_id
 v4   no new fields │ TRANSACTION_ABORTABLE may be returned
 v5   no new fields │ adds the partition of the group to the transaction (KIP-890)
-v6   +topic_id -name │ topics by their ids; UNKNOWN_TOPIC_ID
+v6   +topic_id -name │ topics by their ids; UNKNOWN_TOPIC_ID, GROUP_ID_NOT_FOUND, STALE_MEMBER_EPOCH
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ...transactions.responses import offset_commit
 from ..groups.consumer_groups.checks import CommittingMember, transactional_commit_error
 from ..groups.coordinator import Coordinator
 from ..groups.coordinators import Coordinators
+from ..groups.group_types import stale_partitions
 from ..groups.offsets import Committed, TopicPartition
 from ..groups.streams_groups.checks import commit_error as streams_commit_error
-from ..groups.streams_groups.checks import may_commit_since
 from ..machines import Machines
 from ..metadata_cache import MetadataCache
 from ..network.request_channel import RequestChannel
@@ -37,6 +37,8 @@ E = ErrorCode
 ABORTABLE_FROM: Final = 4
 ADDS_FROM: Final = 5
 TOPIC_IDS_FROM: Final = 6
+EPOCHS_FROM: Final = 6
+"""From this version on, clients know the errors of epochs and of absent groups."""
 LOADING: Final[Mapping[ErrorCode, ErrorCode]] = {
     E.NETWORK_EXCEPTION: E.COORDINATOR_LOAD_IN_PROGRESS
 }
@@ -105,14 +107,13 @@ class TransactionalOffsets:
         coordinator = self._groups.coordinator(body.group_id)
         if isinstance(coordinator, ErrorCode):
             return offset_commit(body, coordinator)
-        error = self._error(coordinator, body)
+        error, version = self._error(coordinator, body, request.version), request.version
         if error and error is not E.STALE_MEMBER_EPOCH:
             return offset_commit(body, error)
         response = offset_commit(body, E.NONE)
-        given = self._given(request.version, body, response, now)
-        if error and not self._may_commit_since(coordinator, body, given):
-            # clients know no error of epochs in this API
-            return offset_commit(body, E.ILLEGAL_GENERATION)
+        given = self._given(version, body, response, now)
+        if error and self._has_stale(coordinator, body, given):
+            return offset_commit(body, error if version >= EPOCHS_FROM else E.ILLEGAL_GENERATION)
         if not (
             coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)
         ):
@@ -121,7 +122,9 @@ class TransactionalOffsets:
         coordinator.commit_transactional(producer, body.group_id, given, now)
         return self._groups.settle(request, response, (coordinator,), now)
 
-    def _error(self, coordinator: Coordinator, body: TxnOffsetCommitRequest) -> ErrorCode:
+    def _error(
+        self, coordinator: Coordinator, body: TxnOffsetCommitRequest, version: int
+    ) -> ErrorCode:
         entry = self._producer(coordinator, body.producer_id)
         if entry is not None and body.producer_epoch < entry[0]:
             return E.INVALID_PRODUCER_EPOCH
@@ -136,23 +139,28 @@ class TransactionalOffsets:
         if consumer_group is not None:
             return transactional_commit_error(consumer_group, member)
         group = coordinator.groups.get(body.group_id)
+        if group is None and generation >= 0:
+            return E.GROUP_ID_NOT_FOUND if version >= EPOCHS_FROM else E.ILLEGAL_GENERATION
         if group is None:
-            return E.NONE if generation < 0 else E.ILLEGAL_GENERATION
+            return E.NONE
         return group.transactional_commit_error(body.member_id, generation, body.group_instance_id)
 
-    def _may_commit_since(
+    def _has_stale(
         self,
         coordinator: Coordinator,
         body: TxnOffsetCommitRequest,
         partitions: Iterable[TopicPartition],
     ) -> bool:
-        """Whether a member of a Streams group with an earlier epoch has had these tasks since."""
-        group = coordinator.streams_groups.get(body.group_id)
+        """Whether a member with another epoch may not commit some of the partitions (KIP-1251)."""
         epoch = body.generation_id_or_member_epoch
         member = CommittingMember(body.group_id, body.member_id, epoch, body.group_instance_id)
-        return group is not None and all(
-            may_commit_since(group, member, *partition) for partition in partitions
-        )
+        topics = self._metadata.topics
+        ids = [
+            (topic.topic_id, index)
+            for name, index in partitions
+            if (topic := topics.get(name)) is not None
+        ]
+        return bool(stale_partitions(coordinator, member, ids))
 
     def _given(
         self,

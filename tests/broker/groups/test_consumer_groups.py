@@ -357,7 +357,7 @@ def test_who_may_commit() -> None:
     assert transactional_commit_error(group, nobody) == E.NONE
     assert transactional_commit_error(group, member) == E.NONE
     stale = member._replace(epoch=0)
-    assert transactional_commit_error(group, stale) == E.ILLEGAL_GENERATION
+    assert transactional_commit_error(group, stale) == E.STALE_MEMBER_EPOCH
 
 
 # -- assignors

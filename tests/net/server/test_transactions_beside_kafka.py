@@ -16,6 +16,7 @@ from kafkawire.messages.list_transactions_response import ListTransactionsRespon
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig
 
+from ...interop.implementations import until
 from ...real.broker import Broker
 from ...real.wire import Wire
 from .transactional import Actor, prepared
@@ -131,6 +132,43 @@ def offsets(actor: Actor) -> None:
     actor.committed(True)
 
 
+def epochs(actor: Actor) -> None:
+    """Commit with the epochs of a member, of which one is earlier than that of its group."""
+    actor.init()
+    topic_id = actor.topic_id()
+
+    def commit(index: int, epoch: int, member_id: str = "a") -> None:
+        for version in (5, 6):
+            actor.commit_offset(
+                1,
+                version,
+                topic_id,
+                index,
+                member_id=member_id,
+                generation_id_or_member_epoch=epoch,
+            )
+
+    commit(0, 1)  # the group does not exist
+    actor.heartbeat("a", 0)
+    actor.heartbeat("a", 2, 0, 1)
+    commit(0, 2)
+    actor.heartbeat("b", 0)
+    waiting = Actor(actor.wire, actor.name)
+    kept: list[int] = []
+
+    def is_assigned() -> bool:
+        kept[:] = waiting.heartbeat("a", 2, 0, 1)
+        return len(kept) == 1
+
+    until(is_assigned)
+    actor.heartbeat("a", 2, *kept)
+    for index in (kept[0], 1 - kept[0]):
+        for epoch in (-1, 1, 2, 3, 4):
+            commit(index, epoch)
+    commit(0, 3, "unknown")
+    actor.end(True, version=5)
+
+
 def mistakes(actor: Actor) -> None:
     actor.init(timeout_ms=0)
     actor.init(timeout_ms=1 << 30)
@@ -161,7 +199,7 @@ def patterns(actor: Actor) -> None:
         actor.step("ListTransactions", pattern, E(found.error_code), ours)
 
 
-SCENARIOS: Final = (version_1, identities, fencing, version_2, offsets, mistakes, patterns)
+SCENARIOS: Final = (version_1, identities, fencing, version_2, offsets, epochs, mistakes, patterns)
 
 
 def seen(port: int, scenario: Callable[[Actor], None]) -> list[Any]:

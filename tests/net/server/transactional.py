@@ -15,6 +15,9 @@ from kafkawire.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnTransaction,
 )
 from kafkawire.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from kafkawire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kafkawire.messages.consumer_group_heartbeat_request import TopicPartitions as OwnedPartitions
+from kafkawire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.describe_transactions_request import DescribeTransactionsRequest
@@ -179,12 +182,35 @@ class Actor:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
         return self.wire.exchange(request, 12, MetadataResponse).topics[0].topic_id
 
+    def heartbeat(self, member_id: str, epoch: int, *owned: int) -> list[int]:
+        """Send the heartbeat of a consumer; return the partitions that it is to have, if any."""
+        held = [OwnedPartitions(topic_id=self.topic_id(), partitions=[*owned])] if owned else []
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.name,
+            member_id=member_id,
+            member_epoch=epoch,
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=[TOPIC],
+            topic_partitions=held,
+        )
+        response = self.wire.exchange(request, 1, ConsumerGroupHeartbeatResponse)
+        assigned = response.assignment
+        partitions = [] if assigned is None else assigned.topic_partitions
+        result = [index for topic in partitions for index in topic.partitions]
+        self.step("ConsumerGroupHeartbeat", E(response.error_code), response.member_epoch, result)
+        return result
+
     def commit_offset(
-        self, offset: int, version: int = 3, topic_id: bytes = bytes(16), **more: Any
+        self,
+        offset: int,
+        version: int = 3,
+        topic_id: bytes = bytes(16),
+        index: int = 0,
+        **more: Any,
     ) -> None:
         """Commit an offset in the transaction."""
         partition = TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=""
+            partition_index=index, committed_offset=offset, committed_metadata=""
         )
         request = TxnOffsetCommitRequest(
             **self.identity(),

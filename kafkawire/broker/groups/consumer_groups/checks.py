@@ -183,8 +183,7 @@ def transactional_commit_error(group: ConsumerGroupMetadata, member: CommittingM
     """Return the error of a member that commits offsets in a transaction."""
     if not member.is_named or (member.epoch < 0 and not group.population):
         return E.NONE
-    # clients know no error of epochs in TxnOffsetCommit
-    return E.ILLEGAL_GENERATION if (error := epoch_error(group, member)) is STALE else error
+    return epoch_error(group, member)
 
 
 def epoch_error(group: ConsumerGroupMetadata, member: CommittingMember) -> ErrorCode:
