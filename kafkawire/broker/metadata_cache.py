@@ -67,9 +67,13 @@ class TopicMetadata:
 
 
 class TopicsMetadata:
-    """The topics of an image; each is made when it is first needed."""
+    """The topics of an image; each is made when it is first needed.
+
+    created: the offset of the first image that has the newest topic.
+    """
 
     def __init__(self) -> None:
+        self.created = -1
         self._image = MetadataImage()
         self._views: dict[bytes, TopicMetadata] = {}
         self._partition_count: int | None = 0
@@ -78,6 +82,8 @@ class TopicsMetadata:
         """Show another image. delta: what changed; None for anything."""
         self._image = image
         self._partition_count = None
+        if delta is None or delta.topics:
+            self.created = image.offset
         if delta is None or delta.brokers:
             self._views.clear()
             return

@@ -23,10 +23,15 @@ Racks = tuple[tuple[int, tuple[str, ...]], ...]
 
 
 class Topics(Protocol):
-    """The topics of a cluster. version: rises when they change."""
+    """The topics of a cluster. version: rises when they change.
+
+    created: the version with which the newest topic came.
+    """
 
     @property
     def version(self) -> int: ...
+    @property
+    def created(self) -> int: ...
     def find(self, name: str, /) -> Topic | None:
         """Find a topic."""
 
@@ -49,6 +54,10 @@ class ClusterTopics:
     @property
     def version(self) -> int:
         return self._metadata.offset
+
+    @property
+    def created(self) -> int:
+        return self._metadata.topics.created
 
     def find(self, name: str) -> Topic | None:
         """Find a topic."""

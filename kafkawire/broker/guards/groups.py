@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from ...messages.find_coordinator_request import FindCoordinatorRequest
 from ...messages.sync_group_request import SyncGroupRequest
 from ...protocol import ErrorCode
+from ..broker import Broker
+from ..groups.consumer_groups.members import MayDescribe, may_describe_any
+from ..request import Request
 from ..security.operations import GROUP_OPERATIONS, AclResource
 from ..security.permissions import Permission
-from .access import Access
+from .access import Access, access_of
 from .checks import Check, Partly, Verdict, any_of, each, operations, whole
 
 E, P = ErrorCode, Permission
@@ -55,6 +59,15 @@ OPERATIONS: Final = operations(
 DESCRIBE_GROUPS: Final = (each(P.DESCRIBE_GROUP, "groups", "groups", None), OPERATIONS)
 DESCRIBED: Final = (each(P.DESCRIBE_GROUP, "group_ids", "groups", None), OPERATIONS)
 GROUP_DESCRIBE: Final = (*DESCRIBED, hides(_topics, HIDDEN))
+
+# -- ConsumerGroupHeartbeat
+
+
+def may_describe(broker: Broker, request: Request) -> MayDescribe:
+    """Return which topics a regular expression may match that the sender subscribes to."""
+    access = access_of(broker, request)
+    return may_describe_any if access is None else partial(access.may, P.DESCRIBE_TOPIC)
+
 
 # -- SyncGroup
 

@@ -19,7 +19,12 @@ from ...protocol import ErrorCode
 from ..broker import Broker
 from ..groups.consumer_groups.checks import Refusal, invalid_request
 from ..groups.consumer_groups.group import HeartbeatResult
-from ..groups.consumer_groups.members import HeartbeatRequest, Partitions
+from ..groups.consumer_groups.members import (
+    HeartbeatRequest,
+    MayDescribe,
+    Partitions,
+    may_describe_any,
+)
 from ..groups.consumer_groups.metadata import DEFAULT_CONFIG
 from ..groups.consumer_groups.records import by_topic, partitions_of
 from ..groups.group_types import consumer_heartbeat
@@ -81,7 +86,16 @@ def _group_request(
         None if owned is None else partitions_of(owned),
         request.client_id or "",
         f"/{request.client_host}",
+        may_describe=_may_describe(broker, request),
     )
+
+
+def _may_describe(broker: Broker, request: Request) -> MayDescribe:
+    if broker.authorizer is None:
+        return may_describe_any
+    from ..guards.groups import may_describe  # imported only with an authorizer
+
+    return may_describe(broker, request)
 
 
 def _response(result: HeartbeatResult, interval_ms: int) -> ConsumerGroupHeartbeatResponse:

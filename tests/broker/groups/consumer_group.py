@@ -20,7 +20,7 @@ class FakeTopics:
     def __init__(self, **counts: int) -> None:
         self.counts = counts
         self.of_racks: dict[str, str] = {}
-        self.version = 1
+        self.version = self.created = 1
 
     def find(self, name: str) -> Topic | None:
         count = self.counts.get(name)
@@ -41,8 +41,10 @@ class FakeTopics:
         self.version += 1
 
     def set(self, name: str, count: int) -> None:
-        self.counts[name] = count
         self.version += 1
+        if name not in self.counts:
+            self.created = self.version
+        self.counts[name] = count
 
 
 def topic_id(name: str) -> bytes:
@@ -57,7 +59,10 @@ def partitions(*names: str) -> Partitions:
 
 @dataclass
 class Consumer:
-    """A client. owned: what it reads. revokes: whether it gives up what it must at once."""
+    """A client. owned: what it reads. revokes: whether it gives up what it must at once.
+
+    describes: the topics that it may describe; None for all.
+    """
 
     group: ConsumerGroup
     topics: FakeTopics
@@ -65,6 +70,7 @@ class Consumer:
     names: frozenset[str] = frozenset({"t"})
     instance_id: str | None = None
     regex: str | None = None
+    describes: frozenset[str] | None = None
     assignor: str | None = None
     epoch: int = 0
     owned: Partitions = NONE
@@ -88,6 +94,7 @@ class Consumer:
             topic_regex=self.regex if joins else None,
             server_assignor=self.assignor if joins else None,
             owned=self.owned,
+            may_describe=self._may_describe,
         )
         result = self.group.handle(request, self.topics, now, EPOCH_MS + int(now * 1000))
         if isinstance(result, HeartbeatResult):
@@ -100,6 +107,9 @@ class Consumer:
             else:
                 self.owned |= self.assigned
         return result
+
+    def _may_describe(self, topic: str) -> bool:
+        return self.describes is None or topic in self.describes
 
     def revoke(self) -> None:
         """Give up what is no longer assigned."""

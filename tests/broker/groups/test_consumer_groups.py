@@ -482,6 +482,38 @@ def test_members_subscribe_by_regular_expression() -> None:
     assert not group.resolved
 
 
+def test_an_expression_matches_what_the_member_may_describe_for_whom_it_is_looked_up() -> None:
+    topics = FakeTopics(seen=1, hidden=1)
+    group = ConsumerGroup("g")
+    guest = Consumer(group, topics, "a", frozenset(), regex=".*", describes=frozenset({"seen"}))
+    admin = Consumer(group, topics, "b", frozenset(), regex=".*")
+    settle([guest, admin])
+    assert guest.assigned | admin.assigned == P("seen-0")
+    settle([admin, guest], now=30.0)
+    assert guest.assigned | admin.assigned == P("seen-0"), "no new topics"
+    topics.set("new", 1)
+    settle([admin, guest], now=60.0)
+    assert guest.assigned | admin.assigned == P("seen-0", "hidden-0", "new-0")
+    settle([guest, admin], now=600.0)
+    assert guest.assigned | admin.assigned == P("seen-0", "hidden-0", "new-0")
+    settle([guest, admin], now=661.0)
+    assert guest.assigned | admin.assigned == P("seen-0"), "looked up for the guest"
+
+
+def test_a_new_expression_is_looked_up_at_once_and_the_others_with_it_if_that_is_due() -> None:
+    topics = FakeTopics(seen=1, hidden=1)
+    group = ConsumerGroup("g")
+    guest = Consumer(group, topics, "a", frozenset(), regex=".*", describes=frozenset({"seen"}))
+    guest.heartbeat()
+    Consumer(group, topics, "b", frozenset(), regex="h.*").heartbeat(now=1.0)
+    assert {each: group.resolved[each].topics for each in group.resolved} == {
+        ".*": {"seen"},
+        "h.*": {"hidden"},
+    }
+    Consumer(group, topics, "c", frozenset({"seen"})).heartbeat(now=700.0)
+    assert group.resolved[".*"].topics == {"seen", "hidden"}, "looked up for one without any"
+
+
 @pytest.mark.parametrize("expression", ["(", "a{1001}", r"(a)\1", "(?=a)", "\ud800"])
 def test_an_expression_that_re2_has_not_is_refused(expression: str) -> None:
     group = ConsumerGroup("g")

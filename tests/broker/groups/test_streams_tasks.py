@@ -36,7 +36,7 @@ class NamedTopics:
 
     def __init__(self, **partitions: int) -> None:
         self.partitions = partitions
-        self.version = 0
+        self.version = self.created = 0
 
     def find(self, name: str) -> Topic | None:
         count = self.partitions.get(name)

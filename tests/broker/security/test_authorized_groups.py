@@ -18,6 +18,8 @@ from kafkawire.messages.alter_share_group_offsets_request import (
     AlterShareGroupOffsetsRequestTopic,
 )
 from kafkawire.messages.alter_share_group_offsets_response import AlterShareGroupOffsetsResponse
+from kafkawire.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from kafkawire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafkawire.messages.delete_share_group_offsets_request import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
@@ -127,6 +129,33 @@ def test_offsets_of_share_groups_are_changed_for_topics_that_may_be_read(
         SEEN: E.NONE,
         HIDDEN: E.TOPIC_AUTHORIZATION_FAILED,
     }
+
+
+def test_a_regular_expression_matches_topics_that_may_be_described(harness: Harness) -> None:
+    group = SEEN + "-consumers"
+    client = coordinator(harness, group)
+    names = {harness.key(topic).topic_id: topic for topic in (SEEN, HIDDEN)}
+    read = acl(R.GROUP, group, O.READ)
+
+    def assigned(*acls: Any) -> set[str]:
+        set_acls(harness, read, *acls)
+        beat = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id="m",
+            rebalance_timeout_ms=1000,
+            subscribed_topic_regex=f"{SEEN}|{HIDDEN}",
+            topic_partitions=[],
+        )
+        assignment = client.exchange(beat, 1, ConsumerGroupHeartbeatResponse).assignment
+        assert assignment is not None
+        leaving = ConsumerGroupHeartbeatRequest(group_id=group, member_id="m", member_epoch=-1)
+        assert not client.exchange(leaving, 1, ConsumerGroupHeartbeatResponse).error_code
+        return {names[each.topic_id] for each in assignment.topic_partitions}
+
+    assert assigned() == set()
+    assert assigned(acl(R.TOPIC, SEEN, O.DESCRIBE)) == {SEEN}
+    assert assigned(acl(R.TOPIC, HIDDEN, O.READ)) == {HIDDEN}
+    assert assigned(acl(R.TOPIC, "*", ALL)) == {SEEN, HIDDEN}
 
 
 def test_a_share_session_reads_what_may_be_read_now(harness: Harness, client: Client) -> None:

@@ -119,36 +119,12 @@ def signed_in(port: int, user: str) -> Iterator[Wire]:
         yield wire
 
 
-class Side:
+class Connected:
     """One of the two clusters: a connection of its super user, and one of the guest."""
 
     def __init__(self, admin: Wire, guest: Wire) -> None:
         self.admin = admin
         self.guest = guest
-        topics = [
-            CreatableTopic(name=name, num_partitions=1, replication_factor=1)
-            for name in (TOPIC, HIDDEN)
-        ]
-        made = admin.exchange(CreateTopicsRequest(topics=topics), 7, CreateTopicsResponse)
-        assert not any(each.error_code for each in made.topics), made
-        self.topic_id = made.topics[0].topic_id
-        until(lambda: self._is_there)
-        coordinator = FindCoordinatorRequest(key=GROUP)
-        until(lambda: not errors(admin.exchange(coordinator, 3, FindCoordinatorResponse)))
-        commit = self.request("OffsetCommitRequest", 9)
-        assert isinstance(commit, OffsetCommitRequest)
-        commit.member_id, commit.generation_id_or_member_epoch = "", -1
-        until(lambda: not errors(admin.exchange(commit, 9, OffsetCommitResponse)))
-        name = NAMES[R.TRANSACTIONAL_ID]
-        of_transactions = FindCoordinatorRequest(key=name, key_type=1)
-        until(lambda: not errors(admin.exchange(of_transactions, 3, FindCoordinatorResponse)))
-        begun = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
-        until(lambda: not errors(admin.exchange(begun, 4, InitProducerIdResponse)))
-
-    @property
-    def _is_there(self) -> bool:
-        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=HIDDEN)])
-        return not self.admin.exchange(wanted, 12, MetadataResponse).topics[0].error_code
 
     def set_rules(self, rules: list[Rule]) -> None:
         """Let the guest have these ACLs, and no others."""
@@ -195,6 +171,37 @@ class Side:
             for one in found
             for acl in one.acls
         }
+
+
+class Side(Connected):
+    """A cluster with topics, a group and a transactional id."""
+
+    def __init__(self, admin: Wire, guest: Wire) -> None:
+        super().__init__(admin, guest)
+        topics = [
+            CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+            for name in (TOPIC, HIDDEN)
+        ]
+        made = admin.exchange(CreateTopicsRequest(topics=topics), 7, CreateTopicsResponse)
+        assert not any(each.error_code for each in made.topics), made
+        self.topic_id = made.topics[0].topic_id
+        until(lambda: self._is_there)
+        coordinator = FindCoordinatorRequest(key=GROUP)
+        until(lambda: not errors(admin.exchange(coordinator, 3, FindCoordinatorResponse)))
+        commit = self.request("OffsetCommitRequest", 9)
+        assert isinstance(commit, OffsetCommitRequest)
+        commit.member_id, commit.generation_id_or_member_epoch = "", -1
+        until(lambda: not errors(admin.exchange(commit, 9, OffsetCommitResponse)))
+        name = NAMES[R.TRANSACTIONAL_ID]
+        of_transactions = FindCoordinatorRequest(key=name, key_type=1)
+        until(lambda: not errors(admin.exchange(of_transactions, 3, FindCoordinatorResponse)))
+        begun = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        until(lambda: not errors(admin.exchange(begun, 4, InitProducerIdResponse)))
+
+    @property
+    def _is_there(self) -> bool:
+        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=HIDDEN)])
+        return not self.admin.exchange(wanted, 12, MetadataResponse).topics[0].error_code
 
     def request(self, name: str, version: int) -> Message:
         """Return a request that changes nothing which other tests look at."""
@@ -271,19 +278,21 @@ def variants() -> Iterator[list[Rule]]:
         yield [*everything, denied]
 
 
+SETTINGS: Final = STANDARD | {
+    "super.users": f"User:{USER}",
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+CONFIG: Final = ServerConfig(settings=SETTINGS, passwords={USER: PASSWORD, GUEST: PASSWORD})
+
+
 def test_a_guest_is_refused_what_kafka_refuses(kafka: Broker) -> None:
-    settings = STANDARD | {
-        "super.users": f"User:{USER}",
-        "auto.create.topics.enable": "false",
-        "group.initial.rebalance.delay.ms": "0",
-        "offsets.topic.num.partitions": "1",
-        "transaction.state.log.num.partitions": "1",
-    }
-    config = ServerConfig(settings=settings, passwords={USER: PASSWORD, GUEST: PASSWORD})
     different = []
     refusals: set[int] = set()
     with (
-        ServerThread(config) as server,
+        ServerThread(CONFIG) as server,
         signed_in(kafka.sasl_port, USER) as admin,
         signed_in(kafka.sasl_port, GUEST) as guest,
         signed_in(server.server.endpoints[0].port, USER) as our_admin,

@@ -36,8 +36,12 @@ from .regular_expressions import matching, pattern_error
 E = ErrorCode
 NO_SUBSCRIPTION: Final = Subscription()
 NEW: Final = Current()
-REFRESH_MS: Final = 10_000
-"""The least time after which a regular expression is looked up again."""
+MIN_REFRESH_MS: Final = 10_000
+"""The least time after which regular expressions are looked up again."""
+REFRESH_MS: Final = 600_000
+"""The time after which they are looked up again without new topics: the default of Kafka's internal
+`group.consumer.regex.refresh.interval.ms`.
+"""
 
 
 class HeartbeatResult(NamedTuple):
@@ -156,7 +160,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
         if known is None or after != before:
             self.change(changes.SubscriptionChanged(request.member_id, after))
             self._drop_regex(before.topic_regex)
-        self._resolve(after.topic_regex, topics, wall_ms)
+        self._resolve(request, topics, wall_ms)
         if self._metadata_changed(topics) or not after.subscribes_as(before):
             self._bump(topics)
 
@@ -188,13 +192,27 @@ class ConsumerGroup(ConsumerGroupMetadata):
             f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",
         )
 
-    def _resolve(self, expression: str, topics: Topics, wall_ms: int) -> None:
-        """Look up the topics of a member's expression, again when the topics have changed."""
-        known = self.resolved.get(expression)
-        if not expression or (known is not None and not _is_stale(known, topics, wall_ms)):
+    def _resolve(self, request: HeartbeatRequest, topics: Topics, wall_ms: int) -> None:
+        """Look up the topics of a member's new expression, or of all when that is due.
+
+        Members share what an expression matches. As in Kafka, those are the topics that the member
+        may describe whose heartbeat it was looked up for, whoever has sent the expression.
+        """
+        if request.classic is not None:
             return
-        resolved = changes.Resolved(matching(expression, topics.names()), topics.version, wall_ms)
-        if known is None or known.topics != resolved.topics:
+        expression = self.subscriptions[request.member_id].topic_regex
+        last = next(iter(self.resolved.values()), None)
+        if last is not None and _is_stale(last, topics, wall_ms):
+            due = list(self.regexes)
+        else:
+            due = [expression] if expression and expression not in self.resolved else []
+        for each in due:
+            matched = filter(request.may_describe, matching(each, topics.names()))
+            self._set_resolved(each, changes.Resolved(frozenset(matched), topics.version, wall_ms))
+
+    def _set_resolved(self, expression: str, resolved: changes.Resolved) -> None:
+        before = self.resolved.get(expression)
+        if before is None or before.topics != resolved.topics:
             self.change(changes.RegexResolved(expression, resolved))
         else:
             self.resolved[expression] = resolved  # the same topics: nothing to log
@@ -270,5 +288,7 @@ class ConsumerGroup(ConsumerGroupMetadata):
 
 
 def _is_stale(resolved: changes.Resolved, topics: Topics, wall_ms: int) -> bool:
-    changed = resolved.version != topics.version
-    return changed and not 0 <= wall_ms - resolved.timestamp < REFRESH_MS
+    elapsed = wall_ms - resolved.timestamp
+    if 0 <= elapsed < MIN_REFRESH_MS:
+        return False
+    return resolved.version < topics.created or not 0 <= elapsed <= REFRESH_MS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Any, Final, NamedTuple
@@ -56,10 +56,20 @@ class ClassicMember(NamedTuple):
         return sum(len(name) + len(metadata) for name, metadata in self.protocols)
 
 
+MayDescribe = Callable[[str], bool]
+"""Whether the sender of a request may DESCRIBE a topic."""
+
+
+def may_describe_any(_topic: str) -> bool:
+    """Return what holds for all topics without an authorizer."""
+    return True
+
+
 class HeartbeatRequest(NamedTuple):
     """A ConsumerGroupHeartbeat, or a JoinGroup as one; None for what does not change.
 
-    owned: the partitions that the member has. classic: of a JoinGroup.
+    owned: the partitions that the member has. classic: of a JoinGroup. may_describe: decides which
+    topics a regular expression matches.
     """
 
     group_id: str
@@ -75,6 +85,7 @@ class HeartbeatRequest(NamedTuple):
     client_id: str = ""
     client_host: str = ""
     classic: ClassicMember | None = None
+    may_describe: MayDescribe = may_describe_any
 
     @property
     def is_full(self) -> bool:
