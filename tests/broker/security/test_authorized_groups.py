@@ -43,6 +43,7 @@ from tests.broker.security.acls import (
     ALL,
     CLUSTER,
     acl,
+    everything,
     set_acls,
 )
 from tests.broker.security.authorized import HIDDEN, SEEN, committing, producing
@@ -156,6 +157,41 @@ def test_a_regular_expression_matches_topics_that_may_be_described(harness: Harn
     assert assigned(acl(R.TOPIC, SEEN, O.DESCRIBE)) == {SEEN}
     assert assigned(acl(R.TOPIC, HIDDEN, O.READ)) == {HIDDEN}
     assert assigned(acl(R.TOPIC, "*", ALL)) == {SEEN, HIDDEN}
+
+
+def test_an_expression_is_looked_up_again_for_a_new_topic_not_for_another_change(
+    harness: Harness,
+) -> None:
+    group = SEEN + "-consumers"
+    client = coordinator(harness, group)
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_regex=f"{SEEN}|{HIDDEN}|new",
+        topic_partitions=[],
+    )
+
+    def heartbeat() -> set[bytes] | None:
+        response = client.exchange(beat, 1, ConsumerGroupHeartbeatResponse)
+        assert not response.error_code
+        beat.member_epoch = response.member_epoch
+        assignment, beat.topic_partitions = response.assignment, None
+        beat.rebalance_timeout_ms, beat.subscribed_topic_regex = -1, None
+        if assignment is None:
+            return None
+        return {each.topic_id for each in assignment.topic_partitions}
+
+    seen, hidden = (harness.key(topic).topic_id for topic in (SEEN, HIDDEN))
+    set_acls(harness, acl(R.GROUP, group, O.READ), acl(R.TOPIC, SEEN, O.DESCRIBE))
+    assert heartbeat() == {seen}
+    set_acls(harness, *everything())
+    harness.alter_configs(ResourceType.TOPIC, SEEN, {"retention.ms": "1000"})
+    harness.advance(15.0)
+    assert heartbeat() is None
+    harness.create_topic("new")
+    harness.advance(15.0)
+    assert heartbeat() == {seen, hidden, harness.key("new").topic_id}
 
 
 def test_a_share_session_reads_what_may_be_read_now(harness: Harness, client: Client) -> None:
