@@ -18,6 +18,8 @@ from kafkawire.messages.consumer_group_heartbeat_request import (
 from kafkawire.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
+from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
 from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
 from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.net.server_thread import ServerThread
@@ -49,20 +51,30 @@ class Cluster(Connected):
         assert not created.error_code, created
         self.names[created.topic_id] = name
 
+    def delete_topics(self) -> None:
+        """Delete the topics, which another test may create again."""
+        topics = [DeleteTopicState(name=name) for name in self.names.values()]
+        deleting = DeleteTopicsRequest(topics=topics, timeout_ms=10_000)
+        deleted = self.admin.exchange(deleting, 6, DeleteTopicsResponse).responses
+        assert not any(each.error_code for each in deleted), deleted
+
 
 @contextmanager
 def connected(port: int, prefix: str) -> Iterator[Cluster]:
     """Connect to a cluster with two new topics, of which the guest may describe one."""
     with signed_in(port, USER) as admin, signed_in(port, GUEST) as guest:
         cluster = Cluster(admin, guest, prefix)
-        cluster.create(f"{prefix}-seen")
-        cluster.create(f"{prefix}-hidden")
-        finding = FindCoordinatorRequest(key=prefix)
-        until(lambda: not errors(admin.exchange(finding, 3, FindCoordinatorResponse)))
-        may_describe = Rule(R.TOPIC, O.DESCRIBE, name=f"{prefix}-seen")
-        cluster.set_rules([Rule(R.GROUP, O.READ, name=prefix), may_describe])
-        yield cluster
-        cluster.set_rules([])
+        try:
+            cluster.create(f"{prefix}-seen")
+            cluster.create(f"{prefix}-hidden")
+            finding = FindCoordinatorRequest(key=prefix)
+            until(lambda: not errors(admin.exchange(finding, 3, FindCoordinatorResponse)))
+            may_describe = Rule(R.TOPIC, O.DESCRIBE, name=f"{prefix}-seen")
+            cluster.set_rules([Rule(R.GROUP, O.READ, name=prefix), may_describe])
+            yield cluster
+        finally:
+            cluster.set_rules([])
+            cluster.delete_topics()
 
 
 class Member:
