@@ -38,7 +38,12 @@ def _acknowledges_before_it_is_stored() -> Patch:
 
 
 def _delivers_without_a_limit() -> Patch:
-    return patch.object(SharePartition, "_trigger", lambda _self, trigger, _run: trigger)
+    def settle(
+        _: Any, run: Run, trigger: Trigger, _dead_letters: bool, write: int | None = None
+    ) -> None:
+        run.change(trigger, write)
+
+    return patch.object(SharePartition, "_settle", settle)
 
 
 def _locks_do_not_end() -> Patch:
