@@ -17,7 +17,7 @@ from ..capture.multifile import Traffic
 from ..capture.tables import TABLES, read_tables
 from ..capture.tables.redaction import redacted
 from ..capture.tls.keylog import KeySource, as_key_log
-from ..errors import CaptureError
+from ..errors import CaptureError, counted
 from ..reports.reading import Reading
 from ..reports.tables import REPORT_TABLES, read_report_tables, report_schemas
 from ..sql import Database, Names
@@ -56,7 +56,7 @@ class Capture:
             self._database = None
 
     def __repr__(self) -> str:
-        return f"<Capture of {len(self.files)} files: {', '.join(self.files[:3])}>"
+        return f"<Capture of {counted(len(self.files), 'file')}: {', '.join(self.files[:3])}>"
 
     def _repr_html_(self) -> str:
         sizes = [(str(file), Path(file).stat().st_size) for file in self.files[: MAX_ROWS + 1]]

@@ -170,6 +170,12 @@ def test_a_missing_package_names_its_extra(
         eval(code, {"capture": kafkawire.open_capture(TRANSACTIONS)})
 
 
+def test_repr_counts_the_files() -> None:
+    one, two = TRANSACTIONS, CAPTURES / "ck-group-range.pcap"
+    assert repr(kafkawire.open_capture(one)) == f"<Capture of 1 file: {one}>"
+    assert repr(kafkawire.open_capture(one, two)) == f"<Capture of 2 files: {one}, {two}>"
+
+
 def test_packages_are_imported_only_when_needed() -> None:
     code = (
         "import kafkawire, sys; "
