@@ -106,14 +106,14 @@ class Pool(Generic[Task, Result]):
 
         task: makes the task for the worker with that index. Return None if all queues are full.
         """
-        at = min(range(len(self._workers)), key=lambda at: len(self._workers[at].runs))
-        worker = self._workers[at]
+        index = min(range(len(self._workers)), key=lambda index: len(self._workers[index].runs))
+        worker = self._workers[index]
         if len(worker.runs) >= self._queue_size:
             return None
         last = self._queue[-1] if self._queue else None
         is_next = isinstance(last, _Run) and last.worker is worker
         run = last if isinstance(last, _Run) and is_next else _Run(self._runs + 1, worker)
-        if not worker.put(pickled(task(at)), run.number):
+        if not worker.put(pickled(task(index)), run.number):
             return None
         if not is_next:
             self._runs += 1
@@ -122,7 +122,7 @@ class Pool(Generic[Task, Result]):
         worker.runs.append(run)
         if last is None:
             run.start()
-        return at
+        return index
 
     def add(self, result: Result, size: int) -> Iterator[Result]:
         """Yield a result of this process, or keep it until its turn. size: its bytes."""

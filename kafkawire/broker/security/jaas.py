@@ -38,10 +38,13 @@ ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\
 
 
 class LoginModule(NamedTuple):
-    """A login module and its options. An option that is not there is None."""
+    """A login module and its options, by name. The values of options are not in its repr."""
 
     name: str
     options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"LoginModule({self.name}, options={sorted(self.options)})"
 
     @property
     def users(self) -> dict[str, str]:

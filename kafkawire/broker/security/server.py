@@ -87,8 +87,8 @@ class Users:
 
     def check_password(self, user: str, password: str) -> bool:
         """Whether a user and password are valid with PLAIN."""
-        known = self._plain.get(user)
-        return known is not None and hmac.compare_digest(known.encode(), password.encode())
+        expected = self._plain.get(user)
+        return expected is not None and hmac.compare_digest(expected.encode(), password.encode())
 
     def scram(self, mechanism: str, user: str) -> Credential | None:
         """Return a user's SCRAM credential; that of a password is derived at first use."""

@@ -84,3 +84,8 @@ def test_users_are_those_of_the_listener() -> None:
     static = {KEY: f'{PLAIN} required username="n" password="p" user_alice="a" user_="b";'}
     assert plain_users(static, "INTERNAL") == {"alice": "a", "": "b"}
     assert plain_users(static, "EXTERNAL") == {}
+
+
+def test_a_secret_is_not_in_the_repr_of_a_module() -> None:
+    module = login_module(f'{PLAIN} required username="node" password="secret1";')
+    assert repr(module) == f"LoginModule({PLAIN}, options=['password', 'username'])"

@@ -114,10 +114,10 @@ class OtherRack(Rule):
                 if broker.rack and len(self._racks) < MAX_SUBJECTS:
                     self._racks[f"{broker.host}:{broker.port}"] = broker.rack
             return
-        asked: Any = None if request is None else request.message
-        if asked is None or not asked.rack_id:
+        body: Any = None if request is None else request.message
+        if body is None or not body.rack_id:
             return
-        key = asked.rack_id, f"{request.client_id if request else ''} {exchange.broker}"
+        key = body.rack_id, f"{request.client_id if request else ''} {exchange.broker}"
         seen = self._clients.get(key)
         if seen is None:
             if len(self._clients) >= MAX_SUBJECTS:
@@ -184,11 +184,11 @@ class StalledReadCommitted(Rule):
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Compare last stable offsets with those before."""
         request, response = exchange.request, exchange.response
-        asked: Any = None if request is None else request.message
+        body: Any = None if request is None else request.message
         message: Any = None if response is None else response.message
-        if asked is None or message is None or response is None or not asked.isolation_level:
+        if body is None or message is None or response is None or not body.isolation_level:
             return
-        if asked.replica_id != CONSUMER or response.time_ns == NO_TIME:
+        if body.replica_id != CONSUMER or response.time_ns == NO_TIME:
             return
         for topic in message.responses:
             key = self.scene.names.topic(topic.topic, topic.topic_id).key

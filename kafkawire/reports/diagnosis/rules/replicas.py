@@ -120,11 +120,11 @@ class LogTruncation(Rule):
         request, response = exchange.request, exchange.response
         if request is None or response is None or response.time_ns == NO_TIME:
             return
-        asked: Any = request.message
+        body: Any = request.message
         message: Any = response.message
-        if asked is None or message is None:
+        if body is None or message is None:
             return
-        if asked.replica_id >= 0 or asked.replica_state.replica_id >= 0:
+        if body.replica_id >= 0 or body.replica_state.replica_id >= 0:
             return  # followers truncate their logs as a rule
         for topic in message.responses:
             key = self.scene.names.topic(topic.topic, topic.topic_id).key
