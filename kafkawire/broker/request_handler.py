@@ -131,6 +131,8 @@ class RequestHandler:
         if versions is not None and not versions.first <= version <= versions.last:
             if key is ApiKey.API_VERSIONS:
                 self._send_unsupported(connection, versions, header.correlation_id)
+                if auth is not None and auth.failed:
+                    self._channel.close(connection, "API_VERSIONS: authentication failed")
                 return
             raise RemoteProtocolError(
                 f"unsupported version: {key.name} v{version}; "

@@ -9,6 +9,7 @@ import hmac
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.metadata_request import MetadataRequest
@@ -173,6 +174,14 @@ def test_nothing_else_is_served_before(client: Client) -> None:
 def test_tokens_out_of_order_close(client: Client) -> None:
     client.send(SaslAuthenticateRequest(auth_bytes=plain()), 2)
     assert client.closed == "SaslAuthenticate before SaslHandshake"
+
+
+def test_an_unsupported_version_in_place_of_a_token_closes(client: Client) -> None:
+    assert handshake(client, "PLAIN").error_code == E.NONE
+    key_and_version = int(ApiKey.API_VERSIONS).to_bytes(2, "big") + (99).to_bytes(2, "big")
+    header = key_and_version + (7).to_bytes(4, "big") + b"\xff\xff\0"
+    client.send_bytes(len(header).to_bytes(4, "big") + header)
+    assert client.closed == "API_VERSIONS: authentication failed"
 
 
 def test_without_sasl_a_handshake_is_an_error() -> None:
