@@ -108,16 +108,19 @@ class DeadLetterBatch:
     def add(self, letter: DeadLetter, topic: str, records: Iterable[Original]) -> int:
         """Add records as long as they fit; return the last offset that did, else an earlier one.
 
+        A record that does not fit into a batch of its own with its copy has headers alone.
         A letter of which not all records are there fills the batch.
         """
         builder, last = self._builder, letter.first - 1
         for offset, key, value in records:
             headers = headers_of(letter, topic, offset)
             size = builder.size_of(key, value, self._wall_ms, headers)
-            if builder.count and builder.size + size > self._most_bytes:
+            fits = builder.size + size <= self._most_bytes
+            if builder.count and not fits:
                 self.is_full = True
                 break
-            builder.append(key, value, self._wall_ms, headers)
+            copied = (key, value) if fits else (None, None)
+            builder.append(*copied, self._wall_ms, headers)
             last = offset
         self.is_full = self.is_full or last < letter.last
         return last

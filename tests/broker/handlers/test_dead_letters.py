@@ -182,13 +182,14 @@ def test_records_are_archived_when_all_attempts_have_failed() -> None:
     assert start_offset(harness) == 3
 
 
-def test_batches_are_no_larger_than_the_queue_allows() -> None:
+@pytest.mark.parametrize("large", [590, 700])
+def test_batches_are_no_larger_than_the_queue_allows(large: int) -> None:
     harness = cluster(1, 1, **{"max.message.bytes": "600"})
     configure(harness, **{COPIES: "true"})
     consumer = Consumer(harness)
     consumer.join()
     builder = BatchBuilder()
-    for size in (10, 700, 10, 10, 10):
+    for size in (10, large, 10, 10, 10):
         builder.append(None, bytes(size), 1_700_000_000_000)
     harness.front().machines.append(harness.key("t"), builder.build(), harness.now)
     harness.advance(1.0)
