@@ -86,14 +86,17 @@ class Scenario:
         return self.segment(connection, side, RST | ACK, b"")
 
     def request(self, name: str, version: int, connection: int = 0, **fields: Any) -> Scenario:
-        """Send a request; its correlation id is the number of packets before it."""
+        """Send a request; its correlation id is the number of packets before it.
+
+        `last_request` is that id then; `respond` is to the request that it names.
+        """
         made = request(name, version, len(self.packets), **fields)
-        self._last = len(self.packets)
+        self.last_request = len(self.packets)
         return self.send(CLIENT, made, connection)
 
     def respond(self, name: str, version: int, connection: int = 0, **fields: Any) -> Scenario:
         """Send the response to the last request."""
-        return self.send(BROKER, response(name, version, self._last, **fields), connection)
+        return self.send(BROKER, response(name, version, self.last_request, **fields), connection)
 
     def segment(self, connection: int, side: int, flags: int, data: bytes) -> Scenario:
         """Send a segment with these flags."""

@@ -222,11 +222,11 @@ class Group(Scenario):
     def sent(self, who: int, name: str, version: int, **fields: Any) -> int:
         """Send a request; return its packet."""
         self.request(name, version, who, groupId="g", **fields)
-        self.open[who] = self._last
+        self.open[who] = self.last_request
         return len(self.packets)
 
     def responded(self, who: int, name: str, version: int, **fields: Any) -> None:
-        self._last = self.open.pop(who)
+        self.last_request = self.open.pop(who)
         self.respond(name, version, who, **fields)
 
     def join(self, who: int, member: str, **fields: Any) -> int:

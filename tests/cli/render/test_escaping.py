@@ -89,7 +89,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "clientSoftwareName": HOSTILE, "clientSoftwareVersion": HOSTILE,
     })  # fmt: skip
     scenario.send(0, kafkawire.encode_frame(made, 3, 1, client_id=HOSTILE))
-    scenario._last = 1
+    scenario.last_request = 1
     scenario.respond("ApiVersions", 0, errorCode=35)
     scenario.request("Metadata", 4, topics=[{"name": HOSTILE}], allowAutoTopicCreation=True)
     scenario.respond("Metadata", 4, brokers=[{"nodeId": 1, "host": HOSTILE, "port": 9092}],

@@ -111,9 +111,9 @@ def test_fetches_and_a_rebalance_that_takes_long_are_no_silence(tmp_path: Path) 
     for _ in range(4):
         story.fetch(connection=1).wait(5)
     story.request("JoinGroup", 5, groupId="billing", memberId="m")
-    sent = story._last
+    sent = story.last_request
     story.wait(60).fetch(connection=1)
-    story._last = sent
+    story.last_request = sent
     story.respond("JoinGroup", 5, generationId=2, memberId="m", leader="m")
     assert lengths(group_of(story, tmp_path)) == []
 

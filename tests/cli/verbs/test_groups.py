@@ -415,10 +415,10 @@ def test_a_member_that_joins_without_an_id_is_named_as_the_cause(
     scenario.request("SyncGroup", 2, 0, groupId="g", memberId="a", generationId=1)
     scenario.respond("SyncGroup", 2, 0)
     scenario.request("JoinGroup", version, 1, groupId="g", protocolType="consumer", **instance)
-    joining = scenario._last
+    joining = scenario.last_request
     scenario.request("Heartbeat", 3, 0, groupId="g", memberId="a", generationId=1)
     scenario.respond("Heartbeat", 3, 0, errorCode=27)
-    scenario._last = joining
+    scenario.last_request = joining
     scenario.respond("JoinGroup", version, 1, generationId=2, memberId="b", leader="a")
     path = scenario.save(tmp_path / "join.pcap")
     group = groups(path)["g"]

@@ -189,10 +189,10 @@ def test_long_polls_are_not_slow() -> None:
 def test_a_fetch_that_is_late_is_slow(tmp_path: Path) -> None:
     story = Scenario()
     story.request("Fetch", 4, replicaId=-1, maxWaitMs=1, minBytes=1, topics=[])
-    late = story._last
+    late = story.last_request
     for _ in range(20):
         story.request("Metadata", 1, 1, topics=[]).respond("Metadata", 1, 1)
-    story._last = late
+    story.last_request = late
     story.respond("Fetch", 4, responses=[])
     assert slowest(story.save(tmp_path / "late.pcap"))[0][0] == "Fetch"
 

@@ -61,7 +61,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
         "ApiVersionsRequest", 3, {"clientSoftwareName": MARKUP, "clientSoftwareVersion": MARKUP}
     )
     scenario.send(0, kafkawire.encode_frame(made, 3, 1, client_id=MARKUP))
-    scenario._last = 1
+    scenario.last_request = 1
     scenario.respond("ApiVersions", 0, errorCode=35)
     named: dict[str, Any] = {"groupId": MARKUP, "memberId": MARKUP}
     scenario.request("Metadata", 4, topics=[{"name": MARKUP}], allowAutoTopicCreation=True)

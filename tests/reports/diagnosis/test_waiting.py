@@ -22,9 +22,9 @@ def pipelined(times: int, latency: float, depth: int = 3) -> Story:
         sent = []
         for _ in range(depth):
             story.request("Produce", 8, acks=-1, timeoutMs=100, topicData=[])
-            sent.append(story._last)
+            sent.append(story.last_request)
         for number in sent:
-            story._last = number
+            story.last_request = number
             story.wait(latency).respond("Produce", 8)
     return story
 
@@ -65,10 +65,10 @@ def stalling(connections: int, seconds: float) -> Story:
     for connection in range(connections):
         story.exchange("OffsetCommit", 5, connection)
         story.request("OffsetCommit", 5, connection)
-        sent.append(story._last)
+        sent.append(story.last_request)
     story.wait(seconds)
     for connection, number in enumerate(sent):
-        story._last = number
+        story.last_request = number
         story.respond("OffsetCommit", 5, connection)
     return story
 
