@@ -67,21 +67,6 @@ class Api(Cell[Quantiles]):
         """Failures, and requests whose response is missing although it had not to wait."""
         return self.failures + self.without_response - self.open_polls
 
-    def count(self, exchange: Exchange, entities: Entities) -> None:
-        """Count an exchange."""
-        super().count(exchange, entities)
-        if exchange.response is None:
-            if exchange.request is not None and not expects_no_response(exchange):
-                self.without_response += 1
-                self.open_polls += allowed_wait_ns(exchange) > 0
-            return
-        codes, throttle_time_ms = entities.error_codes, entities.throttle_time_ms
-        if codes:
-            self.expected_errors += are_expected(self.api_key, codes)
-        if throttle_time_ms:
-            self.throttled += 1
-            self.max_throttle_time_ms = max(self.max_throttle_time_ms, throttle_time_ms)
-
     def most_common_codes(self) -> list[tuple[int, int]]:
         """Return the error codes and the number of responses with each, the most frequent first."""
         return Counter(self.codes).most_common()
@@ -173,10 +158,21 @@ class Apis(Collector):
         header = exchange.request or exchange.main_row
         api_key, group_of = header.api_key, self._group_of
         group = None if group_of is None else group_of(exchange)
-        found = self._found.get((api_key, group))
-        if found is None:
-            found = self._found[api_key, group] = Api(api_key, header.api_name, group)
-        found.count(exchange, entities)
+        api = self._found.get((api_key, group))
+        if api is None:
+            api = self._found[api_key, group] = Api(api_key, header.api_name, group)
+        api.count(exchange, entities)
+        if exchange.response is None:
+            if exchange.request is not None and not expects_no_response(exchange):
+                api.without_response += 1
+                api.open_polls += allowed_wait_ns(exchange) > 0
+            return
+        codes, throttle_time_ms = entities.error_codes, entities.throttle_time_ms
+        if codes:
+            api.expected_errors += are_expected(api_key, codes)
+        if throttle_time_ms:
+            api.throttled += 1
+            api.max_throttle_time_ms = max(api.max_throttle_time_ms, throttle_time_ms)
 
     def totals(self) -> ApiTotals:
         """Return the totals of all APIs."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, Protocol, Self, TypeVar
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.tables.exchanges import since
+from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.protocol.frame import SIZE
 
@@ -87,15 +87,21 @@ class Cell(Sizes, Generic[L]):
         self.latency = latency
 
     def count(self, exchange: Exchange, entities: Entities) -> None:
-        """Count an exchange."""
-        super().count(exchange, entities)
-        response = exchange.response
+        """Count an exchange: as `Sizes.count`, without a call of it for each."""
+        _, _, _, request, response = exchange
+        self.exchanges += 1
+        if request is not None:
+            self.requests += 1
+            self.request_bytes += request.length + SIZE
         if response is None:
             return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is not None:
-            self.latency.add(latency)
+        self.responses += 1
+        self.response_bytes += response.length + SIZE
+        request_ns, response_ns = response.request_time_ns, response.time_ns
+        if request_ns is not None and NO_TIME not in (request_ns, response_ns):
+            self.latency.add(response_ns - request_ns)
         if entities.error_codes:
+            self.errors += 1
             codes = self.codes
             for code in entities.error_codes:
                 codes[code] = codes.get(code, 0) + 1

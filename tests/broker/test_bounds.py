@@ -60,7 +60,8 @@ def test_an_unauthenticated_client_may_buffer_little(version: int) -> None:
 
 
 def test_the_same_bound_holds_while_a_client_authenticates_again() -> None:
-    settings = {**SECURED, "sasl.server.max.receive.size": "1000"}
+    again = {"connections.max.reauth.ms": "60000"}  # without, none authenticates again, as in Kafka
+    settings = {**SECURED, **again, "sasl.server.max.receive.size": "1000"}
     client = Harness(settings=settings, passwords={USER: PASSWORD}).client()
     handshake(client, "PLAIN")
     token(client, plain())

@@ -29,8 +29,8 @@ def serving(
 
     port: None where `listeners` of the settings has them.
     """
-    command = [sys.executable, "-m", "kafkawire", "serve", "--data-dir", str(directory)]
-    command += [] if port is None else ["--port", str(port)]
+    command = [sys.executable, "-m", "kafkawire", "serve", "--quiet"]
+    command += ["--data-dir", str(directory), *([] if port is None else ["--port", str(port)])]
     command += ["--controllers", controllers, *options]
     command += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     log = directory.with_name(f"{directory.name}.output")
