@@ -21,9 +21,9 @@ def test_a_listener_without_sasl_needs_no_login() -> None:
 
 def test_the_login_is_that_of_the_mechanism_of_the_listener() -> None:
     static = {BROKER_MECHANISM: "PLAIN", KEY: f'{MODULE} username="node" password="secret";'}
-    found = login(static, "INSIDE", SASL, BROKER_MECHANISM)
-    assert found == Login("INSIDE", Credentials("PLAIN", "node", "secret"))
-    assert "secret" not in repr(found)
+    by_listener = login(static, "INSIDE", SASL, BROKER_MECHANISM)
+    assert by_listener == Login("INSIDE", Credentials("PLAIN", "node", "secret"))
+    assert "secret" not in repr(by_listener)
 
 
 @pytest.mark.parametrize(

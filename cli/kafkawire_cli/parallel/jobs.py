@@ -200,9 +200,9 @@ def _batch_per_task(
             try:
                 for batch in combined(read_batches(file, options, noted, show_progress())):
                     yield from _released(pool.ready())
-                    at = pool.submit(partial(_serialise, name, batch, packers))
-                    if at is not None:
-                        packers[at].delivered = True
+                    worker = pool.submit(partial(_serialise, name, batch, packers))
+                    if worker is not None:
+                        packers[worker].delivered = True
                         continue
                     for printed in render_views(name, batch, options):
                         yield from _added(printed, pool)

@@ -150,14 +150,14 @@ class _Reader:
 
     def _submitted(self, task: Task) -> Iterator[_Result]:
         """Submit a task to a worker, or make it here if none has room; yield what is ready."""
-        at = self._pool.submit(partial(self._work_item, task))
-        if at is None:
+        worker = self._pool.submit(partial(self._work_item, task))
+        if worker is None:
             tailored, names = self._recipients[HERE].tailored(task, self._splitter.learned)
             self._maker.learn(names)
-            made = self._maker.make(tailored)
-            result = _result(made, self._rendering, self._traffic.first_ns)
+            rows = self._maker.make(tailored)
+            result = _result(rows, self._rendering, self._traffic.first_ns)
             yield from self._pool.add(result, result.size)
-        self._recipients[HERE if at is None else at].got(task)
+        self._recipients[HERE if worker is None else worker].got(task)
 
     def _work_item(self, task: Task, at: int) -> Apart:
         tailored, names = self._recipients[at].tailored(task, self._splitter.learned)
@@ -195,8 +195,8 @@ def _run(maker: Maker, rendering: Rendering, joined: Joined) -> list[_Result]:
     """Make a task in a worker."""
     item: _WorkItem = joined.value
     maker.learn(item.task.names)
-    made = maker.make(deserialise(item.task, joined.pieces))
-    result = _result(made, rendering, item.first_ns)
+    rows = maker.make(deserialise(item.task, joined.pieces))
+    result = _result(rows, rendering, item.first_ns)
     written = [
         (name, each if isinstance(each, str | Fields) else each.serialize())
         for name, each in result.written

@@ -1,7 +1,8 @@
 """Writes records that a share group cannot process to its dead letter queue, a topic (KIP-1191).
 
 Invariant: what is written is called back once, whether it is in the queue or could not be. A
-partition of a queue has one append in flight, so the records of a share partition keep their order.
+partition of a queue has one append in flight, so the records of a share partition keep their order,
+but for those that wait for another attempt, which others overtake.
 
     DeadLetter ─▶ destination ─▶ queue of the partition ─▶ batch ─┬─▶ log of this broker
                      ▲  └ no topic yet: let it be created         └─▶ Produce to another broker
@@ -47,7 +48,7 @@ CREATES: Final = "errors.deadletterqueue.auto.create.topics.enable"
 ENABLED: Final = "errors.deadletterqueue.group.enable"
 COPIES: Final = "errors.deadletterqueue.copy.record.enable"
 INTERNAL: Final = "__"
-"""How the names of topics begin that are no dead letter queues."""
+"""Topics whose names begin with this are never dead letter queues."""
 ATTEMPTS: Final = 5
 BACKOFF: Final = 1.0
 MAX_BACKOFF: Final = 30.0

@@ -111,15 +111,15 @@ class TransactionalOffsets:
         if error and error is not E.STALE_MEMBER_EPOCH:
             return offset_commit(body, error)
         response = offset_commit(body, E.NONE)
-        given = self._given(version, body, response, now)
-        if error and self._has_stale(coordinator, body, given):
+        offsets = self._given(version, body, response, now)
+        if error and self._has_stale(coordinator, body, offsets):
             return offset_commit(body, error if version >= EPOCHS_FROM else E.ILLEGAL_GENERATION)
         if not (
-            coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)
+            coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, offsets)
         ):
             return offset_commit(body, E.POLICY_VIOLATION)
         producer = body.producer_id, body.producer_epoch
-        coordinator.commit_transactional(producer, body.group_id, given, now)
+        coordinator.commit_transactional(producer, body.group_id, offsets, now)
         return self._groups.settle(request, response, (coordinator,), now)
 
     def _error(

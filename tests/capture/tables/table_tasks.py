@@ -48,9 +48,9 @@ class Process:
         self._recipient.got(task)
         serialised = pickle.loads(pickle.dumps(serialised))
         self._maker.learn(serialised.names)
-        made = self._maker.make(deserialise(serialised, b"".join(frames)))
-        yield from made.batches
-        merger.add(pickle.loads(pickle.dumps(made.connections)))
+        rows = self._maker.make(deserialise(serialised, b"".join(frames)))
+        yield from rows.batches
+        merger.add(pickle.loads(pickle.dumps(rows.connections)))
 
 
 class Split:

@@ -170,8 +170,8 @@ def test_a_truncated_capture_is_reported_as_with_one_process(
     whole = (CAPTURES / "kcat-kf.pcap").read_bytes()
     for at, cut in enumerate((len(whole) // 2, len(whole) - 5, len(whole) // 3)):
         (tmp_path / f"{at}.pcap").write_bytes(whole[:cut])
-    given = [*map(str, sorted(tmp_path.iterdir())), PCAPS[0], *more]
-    alone, both = run(*given), with_jobs(*given, "--jobs", jobs)
+    captures = [*map(str, sorted(tmp_path.iterdir())), PCAPS[0], *more]
+    alone, both = run(*captures), with_jobs(*captures, "--jobs", jobs)
     assert both.stdout == alone.stdout != ""
     assert (both.exit_code, both.stderr) == (alone.exit_code, alone.stderr) != (0, "")
 

@@ -115,8 +115,8 @@ class Member(Peer):
             "sessionEpoch": -1, "topics": [{"topic": topic, "partitions": [partition]}],
             "forgottenTopicsData": [],
         })  # fmt: skip
-        found = response.responses[0].partitions[0].records or b""
-        return [each for batch in RecordBatches(found) for each in batch.records()]
+        records = response.responses[0].partitions[0].records or b""
+        return [each for batch in RecordBatches(records) for each in batch.records()]
 
     def show(self, what: str, topic: str, least: int) -> None:
         """Compare the records of a queue."""

@@ -182,9 +182,9 @@ class Side(Connected):
             CreatableTopic(name=name, num_partitions=1, replication_factor=1)
             for name in (TOPIC, HIDDEN)
         ]
-        made = admin.exchange(CreateTopicsRequest(topics=topics), 7, CreateTopicsResponse)
-        assert not any(each.error_code for each in made.topics), made
-        self.topic_id = made.topics[0].topic_id
+        created = admin.exchange(CreateTopicsRequest(topics=topics), 7, CreateTopicsResponse)
+        assert not any(each.error_code for each in created.topics), created
+        self.topic_id = created.topics[0].topic_id
         until(lambda: self._is_there)
         coordinator = FindCoordinatorRequest(key=GROUP)
         until(lambda: not errors(admin.exchange(coordinator, 3, FindCoordinatorResponse)))

@@ -22,13 +22,16 @@ SETTLED_NS: Final = 10**9
 
 
 class Missing:
-    """The partitions of a topic of which replicas are not in sync. fewest: in-sync replicas."""
+    """The partitions of a topic of which replicas are not in sync.
+
+    partitions: at one time, at most. fewest: in-sync replicas, and all.
+    """
 
     __slots__ = ("fewest", "partitions", "seen")
 
     def __init__(self) -> None:
         self.seen = Occurrences()
-        self.partitions: set[int] = set()
+        self.partitions = 0
         self.fewest: tuple[int, int] | None = None
 
 
@@ -62,7 +65,7 @@ class UnderReplicated(Rule):
                 key = self.scene.names.topic(topic.name, TOPIC_ID.of(topic)).key
                 missing = self._topics.of(Subject(topic=key))
                 missing.seen.add(response)
-                missing.partitions.update(one.partition_index for one in short)
+                missing.partitions = max(missing.partitions, len(short))
                 fewest = min((len(one.isr_nodes), len(one.replica_nodes)) for one in short)
                 missing.fewest = min(missing.fewest or fewest, fewest)
 
@@ -77,7 +80,7 @@ class UnderReplicated(Rule):
                 self.name,
                 Severity.WARNING if lasting else Severity.NOTICE,
                 subject,
-                f"{plural(len(missing.partitions), 'partition')} with {in_sync} of "
+                f"{plural(missing.partitions, 'partition')} with {in_sync} of "
                 f"{plural(replicas, 'replica')} in sync",
                 missing.seen,
                 "A broker is down, restarts, or does not keep up with its leaders.",
