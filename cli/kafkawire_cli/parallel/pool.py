@@ -7,7 +7,7 @@ that are output are written by the process that made them, so that text is not c
     this process   submits 1, 2 to a worker | makes 3 itself, keeps it | submits 4 | yields 3 | ...
     the worker       `--> makes 1, 2, delivers them ------ makes 4, keeps it -----`--> delivers 4
 
-Workers are forked, so there is no start-up cost.
+Workers are forked, so they start at once.
 """
 
 from __future__ import annotations

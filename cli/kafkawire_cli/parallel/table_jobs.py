@@ -159,8 +159,8 @@ class _Reader:
             yield from self._pool.add(result, result.size)
         self._recipients[HERE if worker is None else worker].got(task)
 
-    def _work_item(self, task: Task, at: int) -> Apart:
-        tailored, names = self._recipients[at].tailored(task, self._splitter.learned)
+    def _work_item(self, task: Task, worker: int) -> Apart:
+        tailored, names = self._recipients[worker].tailored(task, self._splitter.learned)
         serialised, frames = serialise(tailored, names)
         return Apart(_WorkItem(serialised, self._traffic.first_ns), frames)
 

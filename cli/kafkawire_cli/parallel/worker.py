@@ -36,7 +36,7 @@ class Turn(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The results of a task are delivered, or why there are no more."""
+    """The results of a task are delivered, or the reason for the end."""
 
     error: KafkaWireError | OSError | None = None
 

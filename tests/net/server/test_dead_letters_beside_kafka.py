@@ -199,7 +199,7 @@ def letters(member: Member) -> None:
 
 
 def expired(member: Member) -> None:
-    """Let acquisition locks end until records were delivered too often; gaps are no letters."""
+    """Let acquisition locks end until records were delivered too often; gaps are not written."""
     first = member.produce(RECORDS[:2])
     assert member.deliver() == [(first, first + 1, 1)]
     assert member.deliver() == [(first, first + 1, 2)]

@@ -170,13 +170,13 @@ def _letters(book: Book) -> list[tuple[str, list[Entry]]]:
 
 def _mentions(book: Book) -> list[tuple[int, str, list[tuple[str, str, str]]]]:
     """List the proposals: number, address, and who names it, as message, anchor and path."""
-    mentions: dict[int, list[tuple[str, str, str]]] = {}
+    users: dict[int, list[tuple[str, str, str]]] = {}
     for entry in book.entries:
         name = entry.message.name
         for kip in kips([entry.schema.about, *entry.comments]):
-            mentions.setdefault(kip, []).append((name, "", ""))
+            users.setdefault(kip, []).append((name, "", ""))
         for spot in entry.spots:
             for kip in kips([spot.field.about]):
                 path = spot.path.replace("[]", "")
-                mentions.setdefault(kip, []).append((name, anchor(spot.path), path))
-    return [(kip, wiki(kip), uses) for kip, uses in sorted(mentions.items())]
+                users.setdefault(kip, []).append((name, anchor(spot.path), path))
+    return [(kip, wiki(kip), uses) for kip, uses in sorted(users.items())]
