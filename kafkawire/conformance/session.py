@@ -161,9 +161,11 @@ class Session:
         configs: Mapping[str, str] | None = None,
         version: int | None = None,
     ) -> Topic:
-        """Create a topic, and wait until its partitions have leaders.
+        """Create a topic that keeps its records, and wait until its partitions have leaders.
 
-        version: of CreateTopics; None: the newest.
+        Without a limit of retention: the checks' records are old, and a broker with Kafka's
+        default of a week deletes them when it next looks. version: of CreateTopics; None: the
+        newest.
         """
         name = self.name()
         self._topics.append(name)
@@ -173,7 +175,7 @@ class Session:
             replication_factor=REPLICATION_FACTOR,
             configs=[
                 CreatableTopicConfig(name=key, value=value)
-                for key, value in (configs or {}).items()
+                for key, value in {"retention.ms": "-1", **(configs or {})}.items()
             ],
         )
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=self.timeout_ms)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
+from types import MappingProxyType
 from typing import Final
 
 from kafkawire import ErrorCode
@@ -95,6 +96,9 @@ PROPERTIES: Final = {
 }
 
 
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
 @dataclass
 class Broker:
     """A broker that runs, or ran, in a directory.
@@ -146,9 +150,13 @@ class Broker:
             "".join(f"{key}={value}\n" for key, value in {**properties, **more}.items())
         )
 
-    def format(self) -> None:
-        """Write the configuration and format the storage, with a SCRAM user."""
-        self.configure({"controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}"})
+    def format(self, more: Mapping[str, str] = NOTHING) -> None:
+        """Write the configuration and format the storage, with a SCRAM user.
+
+        more: further properties.
+        """
+        quorum = {"controller.quorum.bootstrap.servers": f"{HOST}:{self.controller_port}"}
+        self.configure({**quorum, **more})
         users = [
             f"--add-scram={mechanism}=[name={USER},password={PASSWORD}]"
             for mechanism in MECHANISMS
@@ -212,11 +220,13 @@ class Broker:
 
 
 @contextmanager
-def running(installation: Installation, directory: Path) -> Iterator[Broker]:
-    """Run a new broker in an empty directory."""
+def running(
+    installation: Installation, directory: Path, more: Mapping[str, str] = NOTHING
+) -> Iterator[Broker]:
+    """Run a new broker in an empty directory. more: further properties."""
     port, sasl_port, controller_port = free_ports(3)
     broker = Broker(installation, directory, port, sasl_port, controller_port)
-    broker.format()
+    broker.format(more)
     try:
         broker.start()
         yield broker

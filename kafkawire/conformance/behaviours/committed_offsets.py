@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...messages.api_key import ApiKey
+from ...messages.delete_groups_request import DeleteGroupsRequest
+from ...messages.delete_groups_response import DeleteGroupsResponse
 from ...messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -40,7 +42,7 @@ from ..behaviour import (
 )
 from ..connection import Connection
 from ..session import Session, Topic
-from .groups import MEMBERS, left, stable
+from .groups import MEMBERS, Member, left, stable
 
 SEVERAL_GROUPS: Final = 8
 """OffsetFetch 8 has several groups (KIP-709)."""
@@ -116,6 +118,20 @@ async def _commits(s: Session, version: int) -> None:
     expect((kept.committed_offset, kept.metadata), (42, METADATA), "offset and metadata")
 
 
+async def _commit_as(s: Session, member: Member, topic: Topic) -> None:
+    """Commit an offset of a member."""
+    version = s.newest(ApiKey.OFFSET_COMMIT, 9)
+    request = commit(
+        member.group,
+        topic,
+        7,
+        version,
+        member_id=member.id,
+        generation_id_or_member_epoch=member.generation,
+    )
+    expect_success(await committed(member.coordinator, request, version), "OffsetCommit")
+
+
 async def _commits_as_member(s: Session, version: int) -> None:
     topic = await s.topic()
     member = await stable(s)
@@ -181,6 +197,19 @@ async def _deletes_offsets(s: Session, version: int) -> None:
     expect(kept.committed_offset, -1, "offset afterwards")
 
 
+async def _deletes_groups(s: Session, version: int) -> None:
+    # brokers before Kafka 4.0 forget empty groups without offsets when any topic is deleted
+    topic, member = await s.topic(), await stable(s)
+    await _commit_as(s, member, topic)
+    for expected in (ErrorCode.NON_EMPTY_GROUP, ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
+        request = DeleteGroupsRequest(groups_names=[member.group])
+        response = await member.coordinator.send(request, version, DeleteGroupsResponse)
+        code = only(response.results, member.group).error_code
+        expect_error(code, expected, "error code")
+        if expected is ErrorCode.NON_EMPTY_GROUP:
+            await left(s, member)
+
+
 G, A = Feature.GROUPS, ApiKey
 OFFSETS: Final = {A.OFFSET_COMMIT: 2, A.OFFSET_FETCH: 1}
 BEHAVIOURS: Final = (
@@ -207,4 +236,11 @@ BEHAVIOURS: Final = (
         OFFSETS,
     ),
     Behaviour(G, A.OFFSET_DELETE, "deletes offsets", _deletes_offsets, 0, NEWEST, OFFSETS),
+    Behaviour(
+        G,
+        A.DELETE_GROUPS,
+        "deletes groups without members, once",
+        _deletes_groups,
+        needs={**MEMBERS, A.OFFSET_COMMIT: 2},
+    ),
 )

@@ -6,8 +6,6 @@ from typing import Any, Final, NamedTuple
 
 from ...messages.api_key import ApiKey
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from ...messages.delete_groups_request import DeleteGroupsRequest
-from ...messages.delete_groups_response import DeleteGroupsResponse
 from ...messages.heartbeat_request import HeartbeatRequest
 from ...messages.heartbeat_response import HeartbeatResponse
 from ...messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
@@ -16,7 +14,6 @@ from ...messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from ...messages.leave_group_response import LeaveGroupResponse
 from ...messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from ...messages.sync_group_response import SyncGroupResponse
-from ...net.admin.calls import only
 from ...protocol.error_code import ErrorCode
 from ...protocol.versioned import encode_versioned
 from ..behaviour import (
@@ -201,17 +198,6 @@ async def _leaves(s: Session, version: int) -> None:
         expect_error(await leave(member, version), expected, "error code")
 
 
-async def _deletes_groups(s: Session, version: int) -> None:
-    member = await stable(s)
-    for expected in (ErrorCode.NON_EMPTY_GROUP, ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
-        request = DeleteGroupsRequest(groups_names=[member.group])
-        response = await member.coordinator.send(request, version, DeleteGroupsResponse)
-        code = only(response.results, member.group).error_code
-        expect_error(code, expected, "error code")
-        if expected is ErrorCode.NON_EMPTY_GROUP:
-            await left(s, member)
-
-
 G, A = Feature.GROUPS, ApiKey
 MEMBERS: Final = {A.JOIN_GROUP: 0, A.SYNC_GROUP: 0, A.LEAVE_GROUP: 0}
 BEHAVIOURS: Final = (
@@ -248,7 +234,4 @@ BEHAVIOURS: Final = (
         needs=MEMBERS,
     ),
     Behaviour(G, A.LEAVE_GROUP, "lets members leave, once", _leaves, needs=MEMBERS),
-    Behaviour(
-        G, A.DELETE_GROUPS, "deletes groups without members, once", _deletes_groups, needs=MEMBERS
-    ),
 )
