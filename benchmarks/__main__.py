@@ -17,12 +17,13 @@ from . import (
     report,
     reports,
     startup,
+    transactions,
 )
 from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
 from .columns import clients as client_columns
-from .groups import settling
+from .groups import members, settling
 from .measure import Figure
 from .tables import columns
 
@@ -34,6 +35,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "codegen-wireshark": wireshark.run,
     "codegen-targets": targets.run,
     "groups": settling.run,
+    "group-members": members.run,
     "jobs": jobs.run,
     "large-fields": large_fields.run,
     "memory": memory.run,
@@ -44,6 +46,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "reports": reports.run,
     "startup": startup.run,
     "tables": columns.run,
+    "transactions": transactions.run,
     "typescript": typescript.run,
     "varied-codec": varied_codec.run,
 }

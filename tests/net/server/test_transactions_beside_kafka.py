@@ -169,6 +169,28 @@ def epochs(actor: Actor) -> None:
     actor.end(True, version=5)
 
 
+def timed_out(actor: Actor) -> None:
+    """End transactions that have timed out, as producers that do not know it yet."""
+    producers = {}
+    for version, adds in ((3, True), (5, False)):
+        for commit in (True, False):
+            one = Actor(actor.wire, f"{actor.name} {version} {commit}")
+            one.trace = actor.trace
+            one.init(timeout_ms=100)
+            if adds:
+                one.add(0)
+            one.send(0, version=9 if adds else 12)
+            producers[version, commit] = one
+    for (version, commit), one in producers.items():
+        until(lambda one=one: one.described().transaction_state == "CompleteAbort")  # type: ignore[misc]
+        one.state()
+        for _ in range(2):
+            one.end(commit, version)
+        one.send(0, 1, version=9 if version == 3 else 12)
+        one.commit_offset(1, version=5)
+        one.init()
+
+
 def mistakes(actor: Actor) -> None:
     actor.init(timeout_ms=0)
     actor.init(timeout_ms=1 << 30)
@@ -199,7 +221,17 @@ def patterns(actor: Actor) -> None:
         actor.step("ListTransactions", pattern, E(found.error_code), ours)
 
 
-SCENARIOS: Final = (version_1, identities, fencing, version_2, offsets, epochs, mistakes, patterns)
+SCENARIOS: Final = (
+    version_1,
+    identities,
+    fencing,
+    version_2,
+    offsets,
+    epochs,
+    timed_out,
+    mistakes,
+    patterns,
+)
 
 
 def seen(port: int, scenario: Callable[[Actor], None]) -> list[Any]:
