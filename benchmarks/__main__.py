@@ -8,7 +8,6 @@ from typing import Final
 
 from . import (
     brokers,
-    clients,
     jobs,
     nodes,
     packets,
@@ -17,12 +16,13 @@ from . import (
     report,
     reports,
     startup,
-    transactions,
 )
+from .clients import columns as client_columns
+from .clients import records as clients
+from .clients import transactions
 from .codec import copies, large_fields, memory
 from .codec import varied as varied_codec
 from .codegen import targets, typescript, wireshark
-from .columns import clients as client_columns
 from .groups import members, settling
 from .measure import Figure
 from .tables import columns

@@ -31,7 +31,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.real.broker import running
 from tests.real.java import install
 
-from .clients import confluent_producer
+from .clients.records import confluent_producer
 from .measure import Figure, figure, rotated
 
 SIZES: Final = {100: 20_000, 1000: 4_000}

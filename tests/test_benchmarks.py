@@ -18,7 +18,8 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import clients, compare, measure, report
+from benchmarks import compare, measure, report
+from benchmarks.clients import records as clients
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
 from benchmarks.profile import CODEC_TURNS

@@ -28,7 +28,7 @@ from kafkawire.net.producer import Producer
 from tests.real.broker import running
 from tests.real.java import install
 
-from .measure import Figure, figure, rotated
+from ..measure import Figure, figure, rotated
 
 SIZES: Final = {100: 200_000, 1000: 50_000}
 """Bytes of a value, and how many records of that a run has."""

@@ -29,7 +29,8 @@ from tests.real.broker import running
 from tests.real.java import install
 from tests.real.wire import Wire
 
-from ..clients import (
+from ..measure import Figure, figure, rotated
+from .records import (
     BATCH,
     LINGER_MS,
     _delete,
@@ -39,7 +40,6 @@ from ..clients import (
     send_aiokafka,
     send_ours,
 )
-from ..measure import Figure, figure, rotated
 
 SIZES: Final = {100: 1_000_000, 1024: 200_000}
 """Bytes of a value, and how many records a run has; a tenth of them for clients that are slow."""

@@ -1,1 +1,0 @@
-"""Clients that read and write columns, beside those that have records."""
