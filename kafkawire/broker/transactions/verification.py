@@ -72,7 +72,11 @@ Then = Callable[[Errors, float], None]
 
 @dataclass(slots=True)
 class Verification:
-    """A verification in progress. ended: partitions that got a marker of its producer."""
+    """A verification in progress. ended: partitions that got a marker of its producer.
+
+    The marker may be that of the transaction before, which its coordinator has not completed: then
+    it says so, and the client tries again.
+    """
 
     claim: Claim
     partitions: frozenset[TopicPartition]
@@ -81,8 +85,9 @@ class Verification:
 
     def finish(self, errors: Errors, now: float) -> None:
         """Pass the errors on."""
-        found = errors | dict.fromkeys(self.ended, E.TRANSACTION_ABORTABLE)
-        shown = {key: self.claim.shown(error) for key, error in found.items() if error}
+        ended = dict.fromkeys(self.ended, E.TRANSACTION_ABORTABLE)
+        refused = ended | {key: error for key, error in errors.items() if error}
+        shown = {key: self.claim.shown(error) for key, error in refused.items()}
         self.then(shown, now)
 
 
