@@ -125,9 +125,9 @@ class Broker:
         if topic is None:
             return []
         mine = [each.index for each in topic.partitions if each.leader_id == self.node_id]
-        found = []
+        endpoints = []
         for coordinator in map(self.groups.of, mine):
             if isinstance(coordinator, ErrorCode):
                 return coordinator
-            found.append(coordinator)
-        return found
+            endpoints.append(coordinator)
+        return endpoints

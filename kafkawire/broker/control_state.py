@@ -84,8 +84,8 @@ class ControlState:
 
     def stop(self, key: tuple[str, int], leader_epoch: int, delete: bool) -> ErrorCode:
         """Stop the replica of a partition; a request of its current leader epoch is late."""
-        known = self.leader_epochs.get(key, UNKNOWN_EPOCH)
-        late = known != UNKNOWN_EPOCH and leader_epoch <= known
+        epoch = self.leader_epochs.get(key, UNKNOWN_EPOCH)
+        late = epoch != UNKNOWN_EPOCH and leader_epoch <= epoch
         if late and leader_epoch not in EPOCHS_NOT_COMPARED:
             return E.FENCED_LEADER_EPOCH
         if delete:

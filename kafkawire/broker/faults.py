@@ -97,8 +97,8 @@ class Fault:
         for word in words:
             name, _, value = word.partition("=")
             if name not in PARSED or name in given:
-                known = ", ".join(PARSED)
-                reason = "given twice" if name in given else f"unknown; expected one of {known}"
+                names = ", ".join(PARSED)
+                reason = "given twice" if name in given else f"unknown; expected one of {names}"
                 raise ValueError(f"{word!r}: {reason}")
             try:
                 given[name] = PARSED[name](value)

@@ -120,12 +120,12 @@ class FetchContext(NamedTuple):
 
 def targets(request: FetchRequest) -> list[Target]:
     """List the partitions of a request; of duplicates the last one counts."""
-    found = [
+    chosen = [
         Target(topic.topic, topic.topic_id, partition)
         for topic in request.topics
         for partition in topic.partitions
     ]
-    return found if len(found) < 2 else list({each.key: each for each in found}.values())
+    return chosen if len(chosen) < 2 else list({each.key: each for each in chosen}.values())
 
 
 def requested(targets: Iterable[Target]) -> FetchRequest:

@@ -34,13 +34,15 @@ class PartitionMetadata:
     __slots__ = ("index", "isr", "leader_epoch", "leader_id", "offline", "replicas")
 
     def __init__(self, image: MetadataImage, topic: TopicImage, index: int) -> None:
-        found = topic.partitions[index]
+        registration = topic.partitions[index]
         self.index = index
-        self.replicas = list(found.replicas)
-        self.isr = list(found.isr)
-        self.leader_epoch = found.leader_epoch
-        self.leader_id = found.leader if _is_alive(image, found.leader) else NO_LEADER
-        self.offline = [each for each in found.replicas if not _is_online(image, found, each)]
+        self.replicas = list(registration.replicas)
+        self.isr = list(registration.isr)
+        self.leader_epoch = registration.leader_epoch
+        self.leader_id = registration.leader if _is_alive(image, registration.leader) else NO_LEADER
+        self.offline = [
+            each for each in registration.replicas if not _is_online(image, registration, each)
+        ]
 
 
 class TopicMetadata:
@@ -149,8 +151,8 @@ class MetadataCache:
         self.image = image
         self.topics.publish(image, delta)
         if delta is None or delta.brokers:
-            found = map(self._endpoint_of, image.brokers.values())
-            self._endpoints = {each.node_id: each for each in found if each is not None}
+            endpoints = map(self._endpoint_of, image.brokers.values())
+            self._endpoints = {each.node_id: each for each in endpoints if each is not None}
 
     def topic_name(self, topic_id: bytes) -> str:
         """Return the name of a topic, or its id if it is unknown."""
@@ -159,10 +161,12 @@ class MetadataCache:
 
     def scram_credential(self, mechanism: str, user: str) -> Credential | None:
         """Return the SCRAM credential of a user, if AlterUserScramCredentials has set one."""
-        found = self.image.scram_credentials.get((user, SCRAM_MECHANISMS[mechanism]))
-        if found is None:
+        credential = self.image.scram_credentials.get((user, SCRAM_MECHANISMS[mechanism]))
+        if credential is None:
             return None
-        return Credential(found.salt, found.iterations, found.stored_key, found.server_key)
+        return Credential(
+            credential.salt, credential.iterations, credential.stored_key, credential.server_key
+        )
 
     def _endpoint_of(self, broker: BrokerRegistration) -> Endpoint | None:
         for each in broker.endpoints:
@@ -198,8 +202,8 @@ class MetadataCache:
         kraft.version is not in the image: it is that of the release. No level is higher than those
         of the release, which may be older than the one that the image was written by.
         """
-        given = feature.level if feature.name == KRAFT else 0
-        level = min(self.image.features.get(feature.name, given), feature.highest)
+        default = feature.level if feature.name == KRAFT else 0
+        level = min(self.image.features.get(feature.name, default), feature.highest)
         return served_level(feature.name, level)
 
     @property

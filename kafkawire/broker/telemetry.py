@@ -29,7 +29,7 @@ def subscription_id(client_instance_id: bytes) -> int:
 
     It is CRC-32C of the subscription, XOR the hash of the UUID, as in Kafka's ClientMetricsManager.
     """
-    found = crc32c(FINGERPRINT, 0, len(FINGERPRINT))
-    for at in range(0, len(client_instance_id), 4):
-        found ^= int.from_bytes(client_instance_id[at : at + 4], "big")
-    return int.from_bytes(found.to_bytes(4, "big"), "big", signed=True)
+    checksum = crc32c(FINGERPRINT, 0, len(FINGERPRINT))
+    for start in range(0, len(client_instance_id), 4):
+        checksum ^= int.from_bytes(client_instance_id[start : start + 4], "big")
+    return int.from_bytes(checksum.to_bytes(4, "big"), "big", signed=True)

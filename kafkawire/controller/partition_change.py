@@ -134,8 +134,8 @@ class PartitionChange:
             if self._is_eligible(each):
                 return each, False
         last = self.old.last_known_elr
-        known = self.state.elr_enabled and not self.isr and not self.elr and len(last) == 1
-        if known and last[0] in self.replicas and self.is_online(last[0]):
+        is_last = self.state.elr_enabled and not self.isr and not self.elr and len(last) == 1
+        if is_last and last[0] in self.replicas and self.is_online(last[0]):
             return last[0], True
         if self.target.election is Election.UNCLEAN:
             for each in self.replicas:
@@ -223,9 +223,9 @@ class PartitionChange:
             self.record.adding_replicas = list(self.adding)
 
     def _directory(self, broker_id: int) -> bytes:
-        given = self.target.directory
-        if given is not None and given[0] == broker_id:
-            return given[1]
+        directory_of = self.target.directory
+        if directory_of is not None and directory_of[0] == broker_id:
+            return directory_of[1]
         if broker_id in self.old.replicas and self.old.directories:
             return self.old.directory(broker_id)
         return self.state.default_directory(broker_id)

@@ -61,8 +61,8 @@ class _Rack:
         self.rings = (self.unfenced, self.fenced)
 
     def next(self) -> int | None:
-        found = self.unfenced.next()
-        return self.fenced.next() if found is None else found
+        broker = self.unfenced.next()
+        return self.fenced.next() if broker is None else broker
 
 
 class StripedReplicaPlacer:
@@ -103,25 +103,25 @@ class StripedReplicaPlacer:
         self._first %= len(self._racks)
         leader_rack, leader = self._leader()
         replicas = [leader]
-        at, skip = self._first, leader_rack
+        index, skip = self._first, leader_rack
         while len(replicas) < factor:
-            if at == skip:  # once: the rack of the leader has its replica
+            if index == skip:  # once: the rack of the leader has its replica
                 skip = -1
             else:
-                found = self._racks[at].next()
+                found = self._racks[index].next()
                 if found is not None:
                     replicas.append(found)
-            at = (at + 1) % len(self._racks)
+            index = (index + 1) % len(self._racks)
         self._first += 1
         self._placed += 1
         return replicas
 
     def _leader(self) -> tuple[int, int]:
         for step in range(len(self._racks)):
-            at = (self._first + step) % len(self._racks)
-            found = self._racks[at].unfenced.next()
-            if found is not None:
-                return at, found
+            index = (self._first + step) % len(self._racks)
+            broker = self._racks[index].unfenced.next()
+            if broker is not None:
+                return index, broker
         raise AssertionError("checked by place")
 
     def _shuffle(self) -> None:

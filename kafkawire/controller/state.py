@@ -169,8 +169,8 @@ class ControllerState:
 
     def broker(self, broker_id: int, epoch: int) -> BrokerRegistration | None:
         """Find a broker by its id and epoch; None: STALE_BROKER_EPOCH."""
-        found = self.image.brokers.get(broker_id)
-        return found if found is not None and found.epoch == epoch else None
+        registration = self.image.brokers.get(broker_id)
+        return registration if registration is not None and registration.epoch == epoch else None
 
     def default_directory(self, broker_id: int) -> bytes:
         """Return the directory of a new replica."""

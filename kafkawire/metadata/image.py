@@ -48,9 +48,9 @@ class TopicImage:
         return f"TopicImage({self.name!r}, {self.partitions!r})"
 
     def copy(self) -> TopicImage:
-        made = TopicImage(self.name, self.topic_id)
-        made.partitions = dict(self.partitions)
-        return made
+        topic = TopicImage(self.name, self.topic_id)
+        topic.partitions = dict(self.partitions)
+        return topic
 
 
 QuotaEntity = frozenset[tuple[str, str | None]]
@@ -106,23 +106,23 @@ class MetadataImage:
 
     def copy(self) -> MetadataImage:
         """Copy an image; values in it are shared."""
-        made = MetadataImage()
-        made.offset = self.offset
-        made.features = dict(self.features)
-        made.brokers = dict(self.brokers)
-        made.registered_at = dict(self.registered_at)
-        made.controllers = dict(self.controllers)
-        made.topics = {key: topic.copy() for key, topic in self.topics.items()}
-        made.topic_ids = dict(self.topic_ids)
-        made.colliding = {key: dict(names) for key, names in self.colliding.items()}
-        made.configs = {key: dict(values) for key, values in self.configs.items()}
-        made.quotas = {key: dict(values) for key, values in self.quotas.items()}
-        made.next_producer_id = self.next_producer_id
-        made.scram_credentials = dict(self.scram_credentials)
-        made.acls = dict(self.acls)
-        made.delegation_tokens = dict(self.delegation_tokens)
-        made.indexes = self.indexes.copy()
-        return made
+        image = MetadataImage()
+        image.offset = self.offset
+        image.features = dict(self.features)
+        image.brokers = dict(self.brokers)
+        image.registered_at = dict(self.registered_at)
+        image.controllers = dict(self.controllers)
+        image.topics = {key: topic.copy() for key, topic in self.topics.items()}
+        image.topic_ids = dict(self.topic_ids)
+        image.colliding = {key: dict(names) for key, names in self.colliding.items()}
+        image.configs = {key: dict(values) for key, values in self.configs.items()}
+        image.quotas = {key: dict(values) for key, values in self.quotas.items()}
+        image.next_producer_id = self.next_producer_id
+        image.scram_credentials = dict(self.scram_credentials)
+        image.acls = dict(self.acls)
+        image.delegation_tokens = dict(self.delegation_tokens)
+        image.indexes = self.indexes.copy()
+        return image
 
     def topic(self, name: str) -> TopicImage | None:
         """Find a topic by name."""

@@ -47,9 +47,9 @@ class Index(Generic[K]):
         old, new = dict.fromkeys(old), dict.fromkeys(new)
         for key in old:
             if key not in new:
-                found = self._found[key]
-                del found[at]
-                if not found:
+                keys_found = self._found[key]
+                del keys_found[at]
+                if not keys_found:
                     del self._found[key]
         for key in new:
             if key not in old:
@@ -58,16 +58,16 @@ class Index(Generic[K]):
     def remove(self, at: TopicIdPartition, keys: Iterable[K]) -> None:
         """Remove a partition from all of its keys."""
         for key in keys:
-            found = self._found.get(key)
-            if found is not None:
-                found.pop(at, None)
-                if not found:
+            keys_found = self._found.get(key)
+            if keys_found is not None:
+                keys_found.pop(at, None)
+                if not keys_found:
                     del self._found[key]
 
     def copy(self) -> Index[K]:
-        made: Index[K] = Index()
-        made._found = {key: dict(found) for key, found in self._found.items()}
-        return made
+        index: Index[K] = Index()
+        index._found = {key: dict(found) for key, found in self._found.items()}
+        return index
 
 
 class PartitionIndexes:
@@ -117,16 +117,16 @@ class PartitionIndexes:
         self.reassigning.remove(at, (at.topic_id,))
 
     def copy(self) -> PartitionIndexes:
-        made = PartitionIndexes()
-        made.count = self.count
-        made.replicas = self.replicas.copy()
-        made.isr = self.isr.copy()
-        made.elr = self.elr.copy()
-        made.leaders = self.leaders.copy()
-        made.directories = self.directories.copy()
-        made.imbalanced = self.imbalanced.copy()
-        made.reassigning = self.reassigning.copy()
-        return made
+        indexes = PartitionIndexes()
+        indexes.count = self.count
+        indexes.replicas = self.replicas.copy()
+        indexes.isr = self.isr.copy()
+        indexes.elr = self.elr.copy()
+        indexes.leaders = self.leaders.copy()
+        indexes.directories = self.directories.copy()
+        indexes.imbalanced = self.imbalanced.copy()
+        indexes.reassigning = self.reassigning.copy()
+        return indexes
 
 
 def _directories(partition: PartitionRegistration | None) -> list[bytes]:

@@ -94,13 +94,13 @@ class MetadataLoader:
 
     def copy(self) -> MetadataLoader:
         """Copy the loader with its image."""
-        made = MetadataLoader(self.image.copy())
-        made.offset = self.offset
+        loader = MetadataLoader(self.image.copy())
+        loader.offset = self.offset
         if self._transaction is not None:
             delta = MetadataDelta()
             delta.add(self._transaction.delta)
-            made._transaction = _Transaction(self._transaction.image.copy(), delta)
-        return made
+            loader._transaction = _Transaction(self._transaction.image.copy(), delta)
+        return loader
 
     def _transaction_forbidden(self, record: Message, offset: int) -> None:
         if type(record) in TRANSACTIONS:

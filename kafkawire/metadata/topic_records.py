@@ -20,10 +20,10 @@ from .registrations import PartitionRegistration
 
 
 def _topic(image: MetadataImage, topic_id: bytes) -> TopicImage:
-    found = image.topics.get(topic_id)
-    if found is None:
+    topic = image.topics.get(topic_id)
+    if topic is None:
         raise Inapplicable(f"unknown topic id {topic_id.hex()}")
-    return found
+    return topic
 
 
 def topic_created(image: MetadataImage, record: TopicRecord, delta: MetadataDelta) -> None:
@@ -42,9 +42,9 @@ def topic_removed(image: MetadataImage, record: RemoveTopicRecord, delta: Metada
     """Remove a topic with its partitions and configs."""
     topic = _topic(image, record.topic_id)
     for index, partition in topic.partitions.items():
-        at = TopicIdPartition(topic.topic_id, index)
-        image.indexes.remove(at, partition)
-        delta.partitions[at] = None
+        key = TopicIdPartition(topic.topic_id, index)
+        image.indexes.remove(key, partition)
+        delta.partitions[key] = None
     resource = ConfigResource(ResourceType.TOPIC, topic.name)
     if image.configs.pop(resource, None) is not None:
         delta.configs[resource] = None
@@ -98,7 +98,7 @@ def _put(
     partition: PartitionRegistration,
     delta: MetadataDelta,
 ) -> None:
-    at = TopicIdPartition(topic.topic_id, index)
-    image.indexes.update(at, topic.partitions.get(index), partition)
+    key = TopicIdPartition(topic.topic_id, index)
+    image.indexes.update(key, topic.partitions.get(index), partition)
     topic.partitions[index] = partition
-    delta.partitions[at] = None
+    delta.partitions[key] = None

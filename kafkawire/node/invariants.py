@@ -97,10 +97,10 @@ class Invariants:
         for batch in RecordBatches(data):
             if batch.last_offset >= end:
                 break
-            known = self._metadata.get(batch.base_offset)
+            before = self._metadata.get(batch.base_offset)
             found = bytes(batch.data[batch.start : batch.end])
-            if known is None and batch.base_offset >= self._metadata_end:
+            if before is None and batch.base_offset >= self._metadata_end:
                 self._metadata[batch.base_offset] = found
                 self._metadata_end = batch.last_offset + 1
-            elif known is not None and known != found:
+            elif before is not None and before != found:
                 raise Violation(f"node {node} has other metadata at {batch.base_offset}")

@@ -166,11 +166,11 @@ class Node:
     def _fail_directories(self, now: float) -> bool:
         """Do what follows from log directories that fail; return whether any has."""
         parts = self.parts
-        found = [] if parts.broker is None else parts.broker.failures(now)
-        if found:
+        failures = [] if parts.broker is None else parts.broker.failures(now)
+        if failures:
             self._deadline_is_current = False
-            parts.queue.extend(found)
-        return bool(found)
+            parts.queue.extend(failures)
+        return bool(failures)
 
     def _poll(self, now: float) -> bool:
         """Do what follows from a new state; return whether there is more to do."""

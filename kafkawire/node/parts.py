@@ -83,12 +83,17 @@ class Parts:
 
     def broker_at(self, broker_id: int) -> Destination | None:
         """Return where another broker listens, if it is registered."""
-        found = None if self.broker is None else self.broker.loader.image.brokers.get(broker_id)
-        if found is None or not found.endpoints:
+        registration = (
+            None if self.broker is None else self.broker.loader.image.brokers.get(broker_id)
+        )
+        if registration is None or not registration.endpoints:
             return None
         name = self.config.inter_broker_listener
-        at = next((each for each in found.endpoints if each.name == name), found.endpoints[0])
-        return Destination(broker_id, at.host, at.port)
+        endpoint = next(
+            (each for each in registration.endpoints if each.name == name),
+            registration.endpoints[0],
+        )
+        return Destination(broker_id, endpoint.host, endpoint.port)
 
     def from_quorum(self, outputs: Iterable[Output], now: float) -> None:
         """Queue what the quorum's replica returns."""

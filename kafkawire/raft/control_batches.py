@@ -114,7 +114,7 @@ def bootstrap_snapshot(voters: VoterSet, timestamp: int = 0) -> bytes:
 
 def control_values(batches: bytes) -> ControlValues:
     """Read versions and voters from batches; raises WireError for invalid ones."""
-    found = ControlValues([], [])
+    values = ControlValues([], [])
     for batch in RecordBatches(batches):
         if not batch.control:
             continue
@@ -123,10 +123,10 @@ def control_values(batches: bytes) -> ControlValues:
             value = control.value or b""
             if control.type == ControlType.KRAFT_VERSION:
                 version = KRaftVersionRecord.decode(value, 0).k_raft_version
-                found.kraft_versions.append((record.offset, version))
+                values.kraft_versions.append((record.offset, version))
             elif control.type == ControlType.KRAFT_VOTERS:
-                found.voters.append((record.offset, voter_set_of(VotersRecord.decode(value, 0))))
-    return found
+                values.voters.append((record.offset, voter_set_of(VotersRecord.decode(value, 0))))
+    return values
 
 
 def fetched_batches(data: bytes, end: OffsetAndEpoch, leader_epoch: int) -> tuple[bytes, str]:

@@ -112,8 +112,8 @@ class MemoryLog:
             if batch.base_offset != expected.offset or batch.partition_leader_epoch < (
                 expected.epoch
             ):
-                found = OffsetAndEpoch(batch.base_offset, batch.partition_leader_epoch)
-                raise ValueError(f"batch {found} does not continue a log that ends at {expected}")
+                end = OffsetAndEpoch(batch.base_offset, batch.partition_leader_epoch)
+                raise ValueError(f"batch {end} does not continue a log that ends at {expected}")
             self._batches.append(
                 StoredBatch(
                     batch.base_offset,
@@ -125,17 +125,17 @@ class MemoryLog:
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one with `offset` on."""
-        found: list[bytes] = []
+        batches: list[bytes] = []
         size = 0
         first = bisect_right(self._batches, offset, key=lambda batch: batch.base_offset) - 1
         for batch in self._batches[max(first, 0) :]:
             if batch.last_offset < offset:
                 continue
-            if found and size + len(batch.data) > max_bytes:
+            if batches and size + len(batch.data) > max_bytes:
                 break
-            found.append(batch.data)
+            batches.append(batch.data)
             size += len(batch.data)
-        return b"".join(found)
+        return b"".join(batches)
 
     def truncate(self, end_offset: int) -> None:
         """Remove the batches from `end_offset` on."""

@@ -169,22 +169,22 @@ class Quorum:
 
     def note_batches(self, batches: bytes) -> int:
         """Take over versions and voters from batches of the log; return where they end."""
-        found = control_values(batches)
-        for offset, version in found.kraft_versions:
+        values = control_values(batches)
+        for offset, version in values.kraft_versions:
             self.kraft_versions.add(offset, version)
-        for offset, voters in found.voters:
+        for offset, voters in values.voters:
             self.voter_sets.add(offset, voters)
         return max(batch.last_offset for batch in RecordBatches(batches)) + 1
 
     def read_snapshot(self, id: SnapshotId, data: bytes) -> None:
         """Take over versions and voters from a snapshot; WireError if it is not complete."""
-        found = snapshot_values(data)
-        at = id.offset - 1  # of a bootstrap snapshot: NOT_IN_LOG
+        values = snapshot_values(data)
+        before = id.offset - 1  # of a bootstrap snapshot: NOT_IN_LOG
         self.kraft_versions.start_from(
-            at, found.kraft_versions[-1][1] if found.kraft_versions else 0
+            before, values.kraft_versions[-1][1] if values.kraft_versions else 0
         )
-        voters = found.voters[-1][1] if found.voters else self.config.voters
-        self.voter_sets.start_from(at if found.voters else NOT_IN_LOG, voters)
+        voters = values.voters[-1][1] if values.voters else self.config.voters
+        self.voter_sets.start_from(before if values.voters else NOT_IN_LOG, voters)
 
     def append(self, batches: bytes) -> None:
         """Append batches that continue the log."""

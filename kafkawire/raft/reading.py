@@ -99,8 +99,8 @@ def _has_news(quorum: Quorum, request: Any) -> bool:
     """Whether there is anything that a replica which has fetched to the end does not know."""
     partition, leadership = only_partition(request), quorum.leadership
     watermark = None if leadership is None else leadership.high_watermark
-    known = watermark is None or partition.high_watermark >= watermark
-    return not known or partition.fetch_offset != quorum.log.end.offset
+    is_new = watermark is None or partition.high_watermark >= watermark
+    return not is_new or partition.fetch_offset != quorum.log.end.offset
 
 
 def complete_held(quorum: Quorum, now: float) -> None:

@@ -30,8 +30,8 @@ class ReplicaKey(NamedTuple):
 
     def matches(self, other: ReplicaKey) -> bool:
         """Whether both may be the same replica: an unknown directory is any."""
-        known = ZERO_UUID not in (self.directory_id, other.directory_id)
-        return self.id == other.id and (not known or self.directory_id == other.directory_id)
+        both_have = ZERO_UUID not in (self.directory_id, other.directory_id)
+        return self.id == other.id and (not both_have or self.directory_id == other.directory_id)
 
 
 class KRaftVersionRange(NamedTuple):

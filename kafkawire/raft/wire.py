@@ -78,15 +78,15 @@ def only_partition(message: Any) -> Any:
     topic, partition = topics[0], topics[0].partitions[0]
     name = getattr(topic, "topic_name", None) or getattr(topic, "name", "")
     if hasattr(topic, "topic_id"):
-        known = topic.topic == TOPIC or topic.topic_id == TOPIC_ID
+        is_metadata = topic.topic == TOPIC or topic.topic_id == TOPIC_ID
     else:
-        known = name == TOPIC
+        is_metadata = name == TOPIC
     index = getattr(
         partition,
         "partition_index",
         getattr(partition, "partition", getattr(partition, "index", 0)),
     )
-    return partition if known and index == PARTITION else None
+    return partition if is_metadata and index == PARTITION else None
 
 
 def checked(quorum: Quorum, request: Any) -> tuple[Any, ErrorCode]:
@@ -123,11 +123,11 @@ def new_epoch_response(quorum: Quorum, request: Message, version: int, error: Er
         leader_id=leader_id(quorum),
         leader_epoch=quorum.epoch,
     )
-    made: Message = make(
+    message: Message = make(
         topics=[module.TopicData(topic_name=TOPIC, partitions=[partition])],
         node_endpoints=endpoint(quorum, module, type(request).__name__, version),
     )
-    return made
+    return message
 
 
 def new_fetch_response(

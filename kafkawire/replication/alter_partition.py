@@ -66,8 +66,8 @@ class AlterPartitions:
             self._superseded.pop(key, None)
             return
         proposal = _proposal(partition)
-        known = self.unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
-        if known != proposal:
+        proposed = self.unsent.get(key) or self._sent.get(key) or self._superseded.get(key)
+        if proposed != proposal:
             self.unsent[key] = proposal
 
     def next_deadline(self, now: float) -> float | None:

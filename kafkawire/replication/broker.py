@@ -33,9 +33,9 @@ class Broker:
 
     def min_insync_replicas(self, topic: str) -> int:
         """Return min.insync.replicas of a topic."""
-        found = self._min_insync_replicas.get(topic)
-        if found is None:
+        count = self._min_insync_replicas.get(topic)
+        if count is None:
             static = self.config.static
-            found = int(topic_value(self.image, topic, MIN_ISR, static, str(self.broker_id)))
-            self._min_insync_replicas[topic] = found
-        return found
+            count = int(topic_value(self.image, topic, MIN_ISR, static, str(self.broker_id)))
+            self._min_insync_replicas[topic] = count
+        return count

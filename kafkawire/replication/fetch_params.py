@@ -129,5 +129,5 @@ def preferred_read_replica(
 
 
 def _rack_of(broker: Broker, broker_id: int) -> str:
-    known = broker.image.brokers.get(broker_id)
-    return known.rack or "" if known is not None and not known.fenced else ""
+    registration = broker.image.brokers.get(broker_id)
+    return registration.rack or "" if registration is not None and not registration.fenced else ""

@@ -120,11 +120,11 @@ class ReplicaFetcher:
                 each.partition.change(Trigger.BACKOFF_OVER)
                 self.replicas.mark(each.partition.key)
         self._sent.clear()
-        made = self._lookup() or self._fetch(now)
-        self._in_flight = made is not None
+        request = self._lookup() or self._fetch(now)
+        self._in_flight = request is not None
         due = None if self._in_flight else self._due(now)
         self._idle_until = due if due is None or due > now else None
-        return made
+        return request
 
     def _lookup(self) -> tuple[int, Message] | None:
         topics: dict[str, list[ListOffsetsPartition]] = {}
@@ -210,10 +210,10 @@ class ReplicaFetcher:
                         self._fetched(key, data, now)
         elif isinstance(body, ListOffsetsResponse):
             for one in body.topics:
-                for found in one.partitions:
-                    key = self.replicas.key_of(one.name, bytes(16), found.partition_index)
+                for result in one.partitions:
+                    key = self.replicas.key_of(one.name, bytes(16), result.partition_index)
                     with suppress(LogOffline):
-                        self._looked_up(key, found, now)
+                        self._looked_up(key, result, now)
         else:
             for key in list(self._sent):
                 self._delay(key, now)

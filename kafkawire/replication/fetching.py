@@ -239,8 +239,8 @@ class Fetches:
         else:
             error = partition.check(requested.current_leader_epoch, params.only_leader)
             if params.is_from_follower and not error:
-                known = params.replica_id in partition.followers
-                error = E.NONE if known else E.UNKNOWN_LEADER_EPOCH
+                is_follower = params.replica_id in partition.followers
+                error = E.NONE if is_follower else E.UNKNOWN_LEADER_EPOCH
             if error in MOVED:
                 data.current_leader = LeaderIdAndEpoch(
                     leader_id=partition.leader, leader_epoch=partition.leader_epoch

@@ -96,37 +96,37 @@ class Offsets:
     def _offset(
         self, topic: str, requested: ListOffsetsPartition, measure: str
     ) -> ListOffsetsPartitionResponse:
-        made = ListOffsetsPartitionResponse(partition_index=requested.partition_index)
+        response = ListOffsetsPartitionResponse(partition_index=requested.partition_index)
         partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition_index)
         if partition is not None:
             error = partition.check(requested.current_leader_epoch, only_leader=True)
         if partition is None or error:
-            made.error_code = error
-            return made
+            response.error_code = error
+            return response
         log, end = partition.log, bound(partition.log, measure)
         lags = measure != LOG_END and not partition.offsets_are_available
         if requested.timestamp == LATEST:
             if lags:
-                made.error_code = E.OFFSET_NOT_AVAILABLE
-                return made
-            made.offset, made.leader_epoch = end, log.latest_epoch
+                response.error_code = E.OFFSET_NOT_AVAILABLE
+                return response
+            response.offset, response.leader_epoch = end, log.latest_epoch
         elif requested.timestamp in (EARLIEST, EARLIEST_LOCAL):
-            made.offset = log.log_start_offset
-            made.leader_epoch = self._epoch_at(log, made.offset)
+            response.offset = log.log_start_offset
+            response.leader_epoch = self._epoch_at(log, response.offset)
         elif requested.timestamp < MAX_TIMESTAMP:
-            made.error_code = E.UNSUPPORTED_VERSION
+            response.error_code = E.UNSUPPORTED_VERSION
         else:
             try:
-                found = log.offset_for_timestamp(requested.timestamp)
+                result = log.offset_for_timestamp(requested.timestamp)
             except LogOffline:
-                made.error_code = E.KAFKA_STORAGE_ERROR
-                return made
-            if found is not None and found.offset < end:
-                made.offset, made.timestamp = found.offset, found.timestamp
-                made.leader_epoch = self._epoch_at(log, made.offset)
+                response.error_code = E.KAFKA_STORAGE_ERROR
+                return response
+            if result is not None and result.offset < end:
+                response.offset, response.timestamp = result.offset, result.timestamp
+                response.leader_epoch = self._epoch_at(log, response.offset)
             elif lags:
-                made.error_code = E.OFFSET_NOT_AVAILABLE
-        return made
+                response.error_code = E.OFFSET_NOT_AVAILABLE
+        return response
 
     def _epoch_at(self, log: ReplicaLog, offset: int) -> int:
         """Return the leader epoch of an offset: the first whose end is after it."""
@@ -152,11 +152,11 @@ class Offsets:
         partition, error = self.replicas.find(topic, NO_TOPIC_ID, requested.partition)
         if partition is not None:
             error = partition.check(requested.current_leader_epoch, only_leader=True)
-        made = EpochEndOffset(partition=requested.partition, error_code=error)
+        response = EpochEndOffset(partition=requested.partition, error_code=error)
         if partition is not None and not error:
             end = partition.end_offset_for_epoch(requested.leader_epoch)
-            made.leader_epoch, made.end_offset = end.leader_epoch, end.end_offset
-        return made
+            response.leader_epoch, response.end_offset = end.leader_epoch, end.end_offset
+        return response
 
 
 @dataclass(slots=True)

@@ -175,8 +175,8 @@ class Partition:
         replica = self.followers.get(broker_id)
         if replica is None:
             return E.UNKNOWN_LEADER_EPOCH
-        known = self.broker.image.brokers.get(broker_id)
-        if known is not None and NO_EPOCH != broker_epoch < known.epoch:
+        registration = self.broker.image.brokers.get(broker_id)
+        if registration is not None and NO_EPOCH != broker_epoch < registration.epoch:
             return E.NOT_LEADER_OR_FOLLOWER  # of a former incarnation
         replica.fetched(offset, start, self.log.log_end_offset, broker_epoch, now)
         self.maybe_expand_isr(replica)
@@ -221,10 +221,10 @@ class Partition:
 
     def is_eligible(self, replica: Replica) -> bool:
         """Return whether the controller would accept a follower (KIP-841, KIP-903)."""
-        known = self.broker.image.brokers.get(replica.broker_id)
-        if known is None or not known.is_active:
+        registration = self.broker.image.brokers.get(replica.broker_id)
+        if registration is None or not registration.is_active:
             return False
-        return replica.broker_epoch in (NO_EPOCH, known.epoch)
+        return replica.broker_epoch in (NO_EPOCH, registration.epoch)
 
     @property
     def low_watermark(self) -> int:
@@ -237,8 +237,8 @@ class Partition:
         return min([self.log.log_start_offset, *live])
 
     def _is_alive(self, broker_id: int) -> bool:
-        known = self.broker.image.brokers.get(broker_id)
-        return known is not None and not known.fenced
+        registration = self.broker.image.brokers.get(broker_id)
+        return registration is not None and not registration.fenced
 
     # -- the ISR
 
@@ -270,12 +270,12 @@ class Partition:
 
     def isr_with_epochs(self) -> list[tuple[int, int]]:
         """List the proposed ISR with the epochs of its brokers (KIP-903)."""
-        found = []
+        followers = []
         for each in sorted(self.isr.proposed):
             replica = self.followers.get(each)
             epoch = self.broker.epoch if replica is None else replica.broker_epoch
-            found.append((each, NO_EPOCH if epoch is None else epoch))
-        return found
+            followers.append((each, NO_EPOCH if epoch is None else epoch))
+        return followers
 
     def isr_accepted(
         self, leader_epoch: int, isr: frozenset[int], partition_epoch: int, now: float

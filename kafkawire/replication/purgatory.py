@@ -57,29 +57,29 @@ class Thresholds(Generic[K, W]):
 
     def discard(self, number: int) -> None:
         """Forget a waiter, if it still waits."""
-        found = self._waiters.pop(number, None)
-        if found is not None:
-            self._stale[found[0]] = self._stale.get(found[0], 0) + 1
-            self._drop_stale(found[0])
+        waiter = self._waiters.pop(number, None)
+        if waiter is not None:
+            self._stale[waiter[0]] = self._stale.get(waiter[0], 0) + 1
+            self._drop_stale(waiter[0])
 
     def take_reached(self, key: K, value: float, most: float = inf) -> list[W]:
         """Remove and return those whose threshold is at most `value`, the lowest first."""
-        found: list[W] = []
+        complete: list[W] = []
         heap = self._heaps.get(key)
         if heap is None:
-            return found
-        while heap and heap[0][0] <= value and len(found) < most:
+            return complete
+        while heap and heap[0][0] <= value and len(complete) < most:
             self.work += 1
             waiting = self._waiters.pop(heappop(heap)[1], None)
             if waiting is not None:
-                found.append(waiting[1])
+                complete.append(waiting[1])
             else:
                 self._stale[key] -= 1
         if not heap:
             del self._heaps[key]
         elif self._stale:
             self._drop_stale(key)
-        return found
+        return complete
 
     def take_all(self, key: K) -> list[W]:
         """Remove and return all that wait for a key."""

@@ -117,8 +117,8 @@ class Replicas:
     def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicIdPartition:
         """Return the key of a partition by id, or by name if there is no id."""
         ids = self.broker.image.topic_ids
-        found = topic_id if topic_id != NO_TOPIC_ID else ids.get(topic, NO_TOPIC_ID)
-        return TopicIdPartition(found, index)
+        id = topic_id if topic_id != NO_TOPIC_ID else ids.get(topic, NO_TOPIC_ID)
+        return TopicIdPartition(id, index)
 
     def find(self, topic: str, topic_id: bytes, index: int) -> Lookup:
         """Find a partition of a request."""

@@ -45,15 +45,15 @@ class LogConfig:
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
         """Read a topic's configs by Kafka's names; others are ignored. Raises ValueError."""
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for each in fields(cls):
             name = each.name.replace("_", ".")
             if name in configs:
                 try:
-                    given[each.name] = _READERS.get(each.name, int)(configs[name])
+                    values[each.name] = _READERS.get(each.name, int)(configs[name])
                 except ValueError:
                     raise ValueError(f"invalid value {configs[name]!r} of {name}") from None
-        return cls(**given)
+        return cls(**values)
 
 
 def _policies(text: str) -> frozenset[str]:

@@ -53,10 +53,10 @@ class LeaderEpochFileCache:
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Remove the epochs that end up to an offset; the one with the offset begins there."""
-        at = bisect_right(self.entries, start_offset, key=lambda each: each.start_offset)
-        if at:
-            first = EpochEntry(self.entries[at - 1].epoch, start_offset)
-            self._write([first, *self.entries[at:]])
+        index = bisect_right(self.entries, start_offset, key=lambda each: each.start_offset)
+        if index:
+            first = EpochEntry(self.entries[index - 1].epoch, start_offset)
+            self._write([first, *self.entries[index:]])
 
     def clear(self) -> None:
         """Remove all epochs."""
@@ -64,8 +64,8 @@ class LeaderEpochFileCache:
 
     def epoch_of(self, offset: int) -> int:
         """Return the epoch of an offset; -1 for none."""
-        at = bisect_right(self.entries, offset, key=lambda each: each.start_offset) - 1
-        return self.entries[at].epoch if at >= 0 else NO_EPOCH
+        index = bisect_right(self.entries, offset, key=lambda each: each.start_offset) - 1
+        return self.entries[index].epoch if index >= 0 else NO_EPOCH
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """Return the end of the largest epoch up to the requested one (KIP-101, KIP-279)."""
@@ -73,11 +73,11 @@ class LeaderEpochFileCache:
             return EpochEnd(NO_EPOCH, NO_OFFSET)
         if epoch == self.latest:
             return EpochEnd(epoch, log_end_offset)
-        at = bisect_right(self.entries, epoch, key=lambda each: each.epoch)
-        if at == len(self.entries):
+        index = bisect_right(self.entries, epoch, key=lambda each: each.epoch)
+        if index == len(self.entries):
             return EpochEnd(NO_EPOCH, NO_OFFSET)
-        end = self.entries[at].start_offset
-        return EpochEnd(epoch if at == 0 else self.entries[at - 1].epoch, end)
+        end = self.entries[index].start_offset
+        return EpochEnd(epoch if index == 0 else self.entries[index - 1].epoch, end)
 
     def _write(self, entries: list[EpochEntry]) -> None:
         if entries != self.entries:

@@ -61,11 +61,11 @@ def _rows(disk: Disk, path: str, kind: FileKind, read: _Reader[ROW]) -> list[ROW
     """Read all rows of a file; raise CorruptFile at the first error."""
     file = LogFile(Path(path), kind, None, None, None)
     rows: list[ROW] = []
-    for found in read(file, BytesIO(read_whole(disk, path))):
-        if not isinstance(found, Finding):
-            rows.append(found)
-        elif found.is_error:
-            raise CorruptFile(path, found.text)
+    for entry in read(file, BytesIO(read_whole(disk, path))):
+        if not isinstance(entry, Finding):
+            rows.append(entry)
+        elif entry.is_error:
+            raise CorruptFile(path, entry.text)
     return rows
 
 

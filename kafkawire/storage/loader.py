@@ -118,8 +118,8 @@ class LogLoader:
     # -- 1: what compaction and deletion left
 
     def _names(self) -> list[tuple[str, NumberedName]]:
-        found = ((name, numbered(name)) for name in self._disk.list(self._folder))
-        return [(name, parsed) for name, parsed in found if parsed is not None]
+        names = ((name, numbered(name)) for name in self._disk.list(self._folder))
+        return [(name, parsed) for name, parsed in names if parsed is not None]
 
     def _delete(self, name: str) -> None:
         self._disk.delete(join(self._folder, name))

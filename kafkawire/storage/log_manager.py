@@ -104,8 +104,8 @@ class LogManager:
     @property
     def clean_shutdown_epoch(self) -> int:
         """The broker epoch of the last shutdown if all directories agree on it, else -1."""
-        found, *others = {each.broker_epoch for each in self._directories}
-        return UNKNOWN_BROKER_EPOCH if found is None or others else found
+        epoch, *others = {each.broker_epoch for each in self._directories}
+        return UNKNOWN_BROKER_EPOCH if epoch is None or others else epoch
 
     @property
     def directories(self) -> Sequence[DirectoryLogs]:

@@ -46,16 +46,16 @@ def find_offset(log: UnifiedLog, timestamp: int, end: int | None = None) -> Foun
             return None
     if timestamp < 0:
         return None
-    found = _first_from(log, timestamp)
-    return None if found is None or found.offset >= last else found
+    segment_found = _first_from(log, timestamp)
+    return None if segment_found is None or segment_found.offset >= last else segment_found
 
 
 def _first_from(log: UnifiedLog, timestamp: int) -> FoundOffset | None:
     for segment in log.segments:
         if segment.max_timestamp.timestamp < timestamp:
             continue
-        known = segment.time_index.lookup(timestamp).offset
-        position = segment.offset_index.lookup(max(known, log.log_start_offset)).position
+        start = segment.time_index.lookup(timestamp).offset
+        position = segment.offset_index.lookup(max(start, log.log_start_offset)).position
         for header in segment.headers(position):
             if header.batch.max_timestamp < timestamp:
                 continue

@@ -249,17 +249,17 @@ def valid_copies(
     directories: Sequence[DirectoryLogs], new_uuid: Callable[[], bytes], now_ms: int
 ) -> dict[TopicPartition, DirectoryLogs]:
     """Find the directory of each log; delete the copies that moves have left in others."""
-    found: dict[TopicPartition, DirectoryLogs] = {}
+    future: dict[TopicPartition, DirectoryLogs] = {}
     for directory in directories:
         for partition in directory.logs:
-            known = found.get(partition)
+            known = future.get(partition)
             if known is None or _valid(partition, known, directory) is directory:
-                found[partition] = directory
+                future[partition] = directory
     for directory in directories:
-        for partition in [each for each in directory.logs if found[each] is not directory]:
+        for partition in [each for each in directory.logs if future[each] is not directory]:
             with going_on(directory):
                 directory.delete([partition], new_uuid, now_ms)
-    return found
+    return future
 
 
 def _valid(partition: TopicPartition, one: DirectoryLogs, other: DirectoryLogs) -> DirectoryLogs:

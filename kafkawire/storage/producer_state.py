@@ -42,9 +42,9 @@ class ProducerStateManager:
         self._unreplicated: dict[int, int] = {}
         """First offset of a transaction -> offset of its marker."""
         self.snapshots: list[int] = sorted(
-            found.offset
-            for found in map(numbered, disk.list(folder))
-            if found is not None and found.suffix == SNAPSHOT and not found.state
+            offset.offset
+            for offset in map(numbered, disk.list(folder))
+            if offset is not None and offset.suffix == SNAPSHOT and not offset.state
         )
 
     # -- batches
@@ -113,8 +113,8 @@ class ProducerStateManager:
             return None
         first = next(iter(self._ongoing), None)  # the oldest, they begin in order
         unreplicated = min(self._unreplicated, default=None)
-        known = [each for each in (first, unreplicated) if each is not None]
-        return min(known, default=None)
+        offsets = [each for each in (first, unreplicated) if each is not None]
+        return min(offsets, default=None)
 
     @property
     def last_records(self) -> dict[int, LastRecord]:

@@ -181,14 +181,14 @@ class LogSegment:
 
     def truncate(self, offset: int) -> int:
         """Remove the batches from the one with an offset on; return how many bytes."""
-        found = self.locate(offset)
+        location = self.locate(offset)
         self.offset_index.truncate(offset)
         self.time_index.truncate(offset)
         self.transaction_index.truncate(offset)
-        if found is None:
+        if location is None:
             return 0
-        removed = self.size - found.position
-        self._cut(found.position)
+        removed = self.size - location.position
+        self._cut(location.position)
         self._since_index = 0
         self.max_timestamp = self.time_index.last
         position = self.offset_index.lookup(self.max_timestamp.offset).position

@@ -75,28 +75,28 @@ class LogSegments:
 
     def add(self, segment: LogSegment) -> None:
         """Add a segment, in the place of one with the same base offset."""
-        at = bisect_left(self._bases, segment.base_offset)
-        if at < len(self._bases) and self._bases[at] == segment.base_offset:
-            self._segments[at] = segment
+        index = bisect_left(self._bases, segment.base_offset)
+        if index < len(self._bases) and self._bases[index] == segment.base_offset:
+            self._segments[index] = segment
         else:
-            self._bases.insert(at, segment.base_offset)
-            self._segments.insert(at, segment)
+            self._bases.insert(index, segment.base_offset)
+            self._segments.insert(index, segment)
 
     def discard(self, segment: LogSegment) -> None:
         """Remove a segment."""
-        at = bisect_left(self._bases, segment.base_offset)
-        if at < len(self._segments) and self._segments[at] is segment:
-            del self._bases[at], self._segments[at]
+        index = bisect_left(self._bases, segment.base_offset)
+        if index < len(self._segments) and self._segments[index] is segment:
+            del self._bases[index], self._segments[index]
 
     def floor(self, offset: int) -> LogSegment | None:
         """Return the last segment that begins up to an offset."""
-        at = bisect_right(self._bases, offset)
-        return self._segments[at - 1] if at else None
+        index = bisect_right(self._bases, offset)
+        return self._segments[index - 1] if index else None
 
     def higher(self, offset: int) -> LogSegment | None:
         """Return the first segment that begins after an offset."""
-        at = bisect_right(self._bases, offset)
-        return self._segments[at] if at < len(self._bases) else None
+        index = bisect_right(self._bases, offset)
+        return self._segments[index] if index < len(self._bases) else None
 
     def between(self, start: int, end: int) -> list[LogSegment]:
         """List the segments that may have offsets from `start` to before `end`."""

@@ -314,16 +314,16 @@ class UnifiedLog:
         """Return the bytes of the batches from the one that contains `offset` on."""
         total = 0
         for segment in self.segments.between(offset, self.log_end_offset):
-            found = segment.locate(offset)
-            total += 0 if found is None else segment.size - found.position
+            location = segment.locate(offset)
+            total += 0 if location is None else segment.size - location.position
         return total
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTxn]:
         """List aborted transactions with batches in a range of offsets."""
-        found: list[AbortedTxn] = []
+        aborted: list[AbortedTxn] = []
         for segment in self.segments.between(start, self.log_end_offset):
             some, complete = segment.transaction_index.collect(start, end)
-            found += some
+            aborted += some
             if complete:
                 break
-        return found
+        return aborted

@@ -126,11 +126,15 @@ class TransactionCoordinator:
 
     def markers_written(self, marker: WriteMarkers, now: float) -> list[Effect]:
         """Complete a transaction, all of whose markers are written."""
-        found = self.transactions.get(marker.transactional_id)
-        known = found is not None and is_prepared(found) and self._markers(found) == marker
-        if found is None or not known or marker.transactional_id in self.pending:
+        transaction = self.transactions.get(marker.transactional_id)
+        is_current = (
+            transaction is not None
+            and is_prepared(transaction)
+            and self._markers(transaction) == marker
+        )
+        if transaction is None or not is_current or marker.transactional_id in self.pending:
             return []
-        return self._write(found.marked(self._now_ms(now)), None, now)
+        return self._write(transaction.marked(self._now_ms(now)), None, now)
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
@@ -172,10 +176,10 @@ class TransactionCoordinator:
         builder.append(*value.record(), self._now_ms(now))
         self.pending[value.transactional_id] = value
         offset = self._log.append(self.index, builder, now)
-        made = InFlight(offset, value.transactional_id, result)
-        self._in_flight.append(made)
+        in_flight = InFlight(offset, value.transactional_id, result)
+        self._in_flight.append(in_flight)
         if result is not None:
-            self._timeouts.append((now + self.config.append_timeout, made))
+            self._timeouts.append((now + self.config.append_timeout, in_flight))
         return self.committed(self._log.committed(self.index))
 
     def _markers(self, value: Transaction) -> WriteMarkers:
@@ -194,24 +198,24 @@ class TransactionCoordinator:
 
     def _init(self, request: InitProducerId, now: float) -> list[Effect]:
         key, new = request.transactional_id, request.new_producer_id
-        found = self.transactions.get(key)
-        error = init_error(request, found, key in self.pending)
-        if found is None and len(self.transactions) + len(self.pending) >= self.config.ids:
+        transaction = self.transactions.get(key)
+        error = init_error(request, transaction, key in self.pending)
+        if transaction is None and len(self.transactions) + len(self.pending) >= self.config.ids:
             error = error or E.POLICY_VIOLATION
         if error:
             return [Result(request.reply_to, error)]
-        if found is None or is_rotation_due(request, found):
+        if transaction is None or is_rotation_due(request, transaction):
             if new == NONE:
                 return [ProducerIdNeeded(request)]
-            found = Transaction(key, new) if found is None else found.rotated(new)
+            transaction = Transaction(key, new) if transaction is None else transaction.rotated(new)
         now_ms = self._now_ms(now)
-        if found.state is S.ONGOING:
+        if transaction.state is S.ONGOING:
             busy = Result(request.reply_to, E.CONCURRENT_TRANSACTIONS)
-            return self._write(found.fenced(now_ms), busy, now)
-        epochs = next_epochs(found, request.producer_epoch)
+            return self._write(transaction.fenced(now_ms), busy, now)
+        epochs = next_epochs(transaction, request.producer_epoch)
         if epochs is None:
             return [Result(request.reply_to, E.PRODUCER_FENCED)]
-        value = found.initialised(request.timeout_ms, *epochs, now_ms)
+        value = transaction.initialised(request.timeout_ms, *epochs, now_ms)
         result = Result(request.reply_to, E.NONE, value.producer_id, value.producer_epoch)
         return self._write(value, result, now)
 
@@ -228,35 +232,35 @@ class TransactionCoordinator:
         result = Result(request.reply_to, error)
         if error:
             return [result]
-        found = self.transactions[request.transactional_id]
-        if found.state is S.ONGOING and request.partitions <= found.partitions:
+        transaction = self.transactions[request.transactional_id]
+        if transaction.state is S.ONGOING and request.partitions <= transaction.partitions:
             return [result]
         now_ms = self._now_ms(now)
-        value = found.with_partitions(request.partitions, request.version, now_ms)
+        value = transaction.with_partitions(request.partitions, request.version, now_ms)
         return self._write(value, result, now)
 
     def _verify(self, request: VerifyPartitions, _now: float) -> list[Effect]:
         error = self._identity_error(request)
         missing = request.partitions
         if not error:
-            found = self.transactions[request.transactional_id]
-            missing -= found.partitions if found.state is S.ONGOING else frozenset()
+            transaction = self.transactions[request.transactional_id]
+            missing -= transaction.partitions if transaction.state is S.ONGOING else frozenset()
         return [Result(request.reply_to, error, missing=missing)]
 
     def _end(self, request: EndTransaction, now: float) -> list[Effect]:
-        found = self.transactions.get(request.transactional_id)
-        error = end_error(request, found, request.transactional_id in self.pending)
-        if found is None or error is not None:
+        transaction = self.transactions.get(request.transactional_id)
+        error = end_error(request, transaction, request.transactional_id in self.pending)
+        if transaction is None or error is not None:
             result = Result(request.reply_to, E.NONE if error is None else error)
-            if found is not None and not error:
-                result = current(request.reply_to, found)
+            if transaction is not None and not error:
+                result = current(request.reply_to, transaction)
             return [result]
         bumps = request.version >= EPOCH_BUMPED
-        if bumps and found.is_exhausted and request.new_producer_id == NONE:
+        if bumps and transaction.is_exhausted and request.new_producer_id == NONE:
             return [ProducerIdNeeded(request)]
-        next_id = request.new_producer_id if found.is_exhausted else NONE
+        next_id = request.new_producer_id if transaction.is_exhausted else NONE
         now_ms = self._now_ms(now)
-        value = found.ended(request.commit, request.version, next_id, now_ms)
+        value = transaction.ended(request.commit, request.version, next_id, now_ms)
         return self._write(value, current(request.reply_to, value), now)
 
     # -- deadlines

@@ -114,8 +114,8 @@ class TransactionMarkers:
             else:
                 self._brokers.setdefault(leader, Broker(deque(), [])).queue.append(item)
         idle = [(key, each) for key, each in self._brokers.items() if not each.in_flight]
-        made = [self._request(key, each) for key, each in idle if each.queue]
-        return [each for each in made if each is not None]
+        requests = [self._request(key, each) for key, each in idle if each.queue]
+        return [each for each in requests if each is not None]
 
     def _request(self, broker_id: int, broker: Broker) -> MarkerRequest | None:
         topics: dict[WriteMarkers, dict[str, list[int]]] = {}

@@ -72,8 +72,10 @@ def topic_results(
     """Return the errors of partitions, by topic."""
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     for (name, index), error in errors.items():
-        made = AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=error)
-        topics.setdefault(name, []).append(made)
+        result = AddPartitionsToTxnPartitionResult(
+            partition_index=index, partition_error_code=error
+        )
+        topics.setdefault(name, []).append(result)
     return [
         AddPartitionsToTxnTopicResult(name=name, results_by_partition=results)
         for name, results in topics.items()

@@ -107,13 +107,13 @@ class Transaction:
 
     def ended(self, commit: bool, version: int, next_producer_id: int, now_ms: int) -> Self:
         """Return the value whose markers are due. next_producer_id: NONE, or a new one."""
-        made = self.after(Trigger.COMMIT if commit else Trigger.ABORT, now_ms)
+        after = self.after(Trigger.COMMIT if commit else Trigger.ABORT, now_ms)
         if self.is_idle:
-            made = replace(made, partitions=frozenset(), start_ms=now_ms)
+            after = replace(after, partitions=frozenset(), start_ms=now_ms)
         if version < EPOCH_BUMPED:
-            return replace(made, version=version)
+            return replace(after, version=version)
         return replace(
-            made,
+            after,
             version=version,
             producer_epoch=self.producer_epoch + 1,
             last_producer_epoch=self.producer_epoch,
@@ -122,11 +122,11 @@ class Transaction:
 
     def marked(self, now_ms: int) -> Self:
         """Return the value after its markers are written, perhaps with its next producer id."""
-        made = replace(self.after(Trigger.MARKED, now_ms), partitions=frozenset())
+        after = replace(self.after(Trigger.MARKED, now_ms), partitions=frozenset())
         if self.next_producer_id == NONE:
-            return made
+            return after
         return replace(
-            made,
+            after,
             previous_producer_id=self.producer_id,
             producer_id=self.next_producer_id,
             producer_epoch=0,
@@ -138,9 +138,9 @@ class Transaction:
     def record(self) -> tuple[bytes, bytes | None]:
         """Encode as a record: key and value."""
         key = TransactionLogKey(transactional_id=self.transactional_id)
-        made = encode_log_message(key, KEY_VERSION)
+        encoded_key = encode_log_message(key, KEY_VERSION)
         if self.state is S.DEAD:
-            return made, None
+            return encoded_key, None
         value = TransactionLogValue(
             producer_id=self.producer_id,
             previous_producer_id=self.previous_producer_id,
@@ -153,7 +153,7 @@ class Transaction:
             transaction_start_timestamp_ms=self.start_ms,
             client_transaction_version=self.version,
         )
-        return made, encode_log_message(value, VALUE_VERSION)
+        return encoded_key, encode_log_message(value, VALUE_VERSION)
 
     def _schema(self) -> list[PartitionsSchema]:
         topics: dict[str, list[int]] = {}
@@ -176,7 +176,7 @@ def read_record(record: Record) -> tuple[str, Transaction | None] | None:
     value = read.value.message
     if not isinstance(value, TransactionLogValue):
         return None
-    made = Transaction(
+    transaction = Transaction(
         key.transactional_id,
         value.producer_id,
         value.producer_epoch,
@@ -193,4 +193,4 @@ def read_record(record: Record) -> tuple[str, Transaction | None] | None:
         updated_ms=value.transaction_last_update_timestamp_ms,
         version=value.client_transaction_version,
     )
-    return key.transactional_id, made
+    return key.transactional_id, transaction

@@ -76,15 +76,15 @@ class Settings:
 
     def text(self, name: str) -> str:
         """The value as text; "" if unset."""
-        found = self.given.get(name)
-        return (self.default(name) or "") if found is None else found
+        text = self.given.get(name)
+        return (self.default(name) or "") if text is None else text
 
     def number(self, name: str) -> int:
         """The value of a numeric key."""
-        found = self._numbers.get(name)  # every request needs some
-        if found is None:
-            found = self._numbers[name] = int(self.text(name))
-        return found
+        number = self._numbers.get(name)  # every request needs some
+        if number is None:
+            number = self._numbers[name] = int(self.text(name))
+        return number
 
     def seconds(self, name: str) -> float:
         """The value of a key in milliseconds."""

@@ -63,16 +63,16 @@ class ConfigPlan:
     def response(self, body: Message, _now: float) -> Message:
         """Put the refused resources where their request has them."""
         response: Any = body
-        found = iter(response.responses)
+        results = iter(response.responses)
         merged = []
         for at, resource in enumerate(self.body.resources):
             if at not in self.refused:
-                merged.append(next(found))
+                merged.append(next(results))
                 continue
             error, message = self.refused[at]
-            made: Any = refusal(self._request([resource]), error)
-            made.responses[0].error_message = message
-            merged += made.responses
+            refused: Any = refusal(self._request([resource]), error)
+            refused.responses[0].error_message = message
+            merged += refused.responses
         response.responses = merged
         return body
 

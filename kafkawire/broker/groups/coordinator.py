@@ -85,11 +85,11 @@ class Coordinator:
 
     def group(self, group_id: str, now: float) -> Group:
         """Find a group, or create it."""
-        found = self.groups.get(group_id)
-        if found is None:
-            found = self.groups[group_id] = self._new_group(group_id, now)
-            self.usage.note(found)
-        return found
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = self._new_group(group_id, now)
+            self.usage.note(group)
+        return group
 
     def _new_group(self, group_id: str, now: float) -> Group:
         settings, new_uuid = self.context.settings, self.context.new_uuid

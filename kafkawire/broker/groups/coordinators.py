@@ -113,12 +113,12 @@ class Coordinators:
         return self._unavailable.get(index) or self._of(index)
 
     def _of(self, index: int) -> Coordinator:
-        found = self._by_partition.get(index)
-        if found is None:
+        coordinator = self._by_partition.get(index)
+        if coordinator is None:
             # imported late: a cluster without groups starts faster
             from .coordinator import Coordinator
 
-            found = self._by_partition[index] = Coordinator(
+            coordinator = self._by_partition[index] = Coordinator(
                 self._context,
                 self._channel,
                 self._log,
@@ -128,7 +128,7 @@ class Coordinators:
                 self._persister,
                 index,
             )
-        return found
+        return coordinator
 
     def leader_changed(self, index: int, led: bool, now: float) -> None:
         """Unload the old coordinator of a partition, and load the new one if there is one here."""
@@ -187,9 +187,9 @@ class Coordinators:
 
     def due(self, due: GroupDue, now: float) -> None:
         """Handle the expired deadlines of a group."""
-        found = self._by_partition.get(due.partition)
-        if found is not None:
-            found.due(due.group_id, now)
+        coordinator = self._by_partition.get(due.partition)
+        if coordinator is not None:
+            coordinator.due(due.group_id, now)
 
     def start_expiration(self, now: float) -> None:
         """Start the periodic expiration of offsets."""

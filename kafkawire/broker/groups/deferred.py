@@ -52,13 +52,13 @@ class DeferredResponses:
         waiting = self._by_partition.get(index)
         while waiting and waiting[0][0] <= offset:
             _, reply_to = waiting.popleft()
-            found = self._deferred.get(reply_to)
-            if found is None:
+            deferred = self._deferred.get(reply_to)
+            if deferred is None:
                 continue  # it has failed
-            found.waits_for.discard(index)
-            if not found.waits_for:
+            deferred.waits_for.discard(index)
+            if not deferred.waits_for:
                 self._remove(reply_to)
-                self._channel.respond(reply_to, found.message, now)
+                self._channel.respond(reply_to, deferred.message, now)
         if not waiting:
             self._by_partition.pop(index, None)
 

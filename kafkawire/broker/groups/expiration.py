@@ -26,10 +26,10 @@ def subscribed(group: Group) -> frozenset[str] | None:
     topics: set[str] = set()
     for member in group.members:
         metadata = member.metadata(group.protocol_name)
-        found = try_versioned(ConsumerProtocolSubscription.__name__, metadata)
-        if found is None:
+        subscription = try_versioned(ConsumerProtocolSubscription.__name__, metadata)
+        if subscription is None:
             return None
-        topics.update(found.value.topics)
+        topics.update(subscription.value.topics)
     return frozenset(topics)
 
 

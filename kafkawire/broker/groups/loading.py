@@ -122,8 +122,8 @@ def _load_offset(
     of = key.topic, key.partition
     by_partition = coordinator.offsets[key.group]
     if batch.transactional and isinstance(value, OffsetCommitValue):
-        given = {of: offsets.committed_of(value)}
-        coordinator.pending_offsets.add(batch.producer_id, key.group, given)
+        committed = {of: offsets.committed_of(value)}
+        coordinator.pending_offsets.add(batch.producer_id, key.group, committed)
         return
     coordinator.usage.offsets -= len(by_partition)
     coordinator.pending_offsets.supersede(key.group, [of])

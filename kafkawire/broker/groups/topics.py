@@ -104,8 +104,8 @@ def metadata_hash(topics: Topics, names: Iterable[str]) -> int:
 
 def topic_ids(topics: Topics, names: Iterable[str]) -> frozenset[bytes]:
     """Return the ids of the topics that exist."""
-    found = map(topics.find, names)
-    return frozenset(topic.topic_id for topic in found if topic is not None)
+    topics_found = map(topics.find, names)
+    return frozenset(topic.topic_id for topic in topics_found if topic is not None)
 
 
 def partition_counts(topics: Topics, names: Iterable[str]) -> dict[bytes, int]:

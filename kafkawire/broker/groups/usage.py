@@ -62,12 +62,12 @@ class Usage:
         return None
 
     def _join_error(self, group: Group, request: Join) -> ErrorCode:
-        known = group.members.get(request.member_id)
-        new = known is None and request.member_id not in group.pending_members
+        member = group.members.get(request.member_id)
+        new = member is None and request.member_id not in group.pending_members
         if new and self._members >= self._bounds.members:
             return E.GROUP_MAX_SIZE_REACHED
         size = sum(len(name) + len(data) for name, data in request.protocols)
-        more = size - (0 if known is None else known.size)
+        more = size - (0 if member is None else member.size)
         fits = more <= 0 or self._bytes + more <= self._bounds.group_bytes
         return E.NONE if fits else E.GROUP_MAX_SIZE_REACHED
 

@@ -80,15 +80,15 @@ def _describe(
     body: DescribeConfigsRequest,
     version: int,
 ) -> DescribeConfigsResult:
-    found = _found(broker, resource)
-    if isinstance(found, tuple):
-        return _failed(resource, *found)
+    entries = _found(broker, resource)
+    if isinstance(entries, tuple):
+        return _failed(resource, *entries)
     keys = None if resource.configuration_keys is None else frozenset(resource.configuration_keys)
     return DescribeConfigsResult(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         error_message="",
-        configs=[_config(each, body, version) for each in found if not keys or each.name in keys],
+        configs=[_config(each, body, version) for each in entries if not keys or each.name in keys],
     )
 
 
@@ -172,7 +172,7 @@ def _own(broker: Broker) -> dict[str, str]:
     own = {SecurityProtocol.with_(sasl=sasl, tls=False).name: broker.endpoint}
     listeners = (broker.listeners or own).items()
     listener = ",".join(f"{name}://{each.host}:{each.port}" for name, each in listeners)
-    found = {
+    values = {
         "advertised.listeners": listener,
         "broker.id": str(node_id),
         "controller.listener.names": "CONTROLLER",
@@ -181,8 +181,8 @@ def _own(broker: Broker) -> dict[str, str]:
         "process.roles": "broker,controller",
     }
     if rack is not None:
-        found["broker.rack"] = rack
-    return found
+        values["broker.rack"] = rack
+    return values
 
 
 def _config(

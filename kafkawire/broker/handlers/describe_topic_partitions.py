@@ -72,8 +72,8 @@ def handle(
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    known = topic_name_error(name) is None
-    error = E.UNKNOWN_TOPIC_OR_PARTITION if known else E.INVALID_TOPIC_EXCEPTION
+    is_valid = topic_name_error(name) is None
+    error = E.UNKNOWN_TOPIC_OR_PARTITION if is_valid else E.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)
 
 

@@ -69,10 +69,10 @@ def _response(
     broker: Broker, request: Request, body: FindCoordinatorRequest, now: float
 ) -> FindCoordinatorResponse:
     if request.version >= SEVERAL_FROM:
-        found = [
+        coordinators = [
             _find(broker, key, body.key_type, request.version, now) for key in body.coordinator_keys
         ]
-        return FindCoordinatorResponse(coordinators=found)
+        return FindCoordinatorResponse(coordinators=coordinators)
     one = _find(broker, body.key, body.key_type, request.version, now)
     return FindCoordinatorResponse(
         error_code=one.error_code,

@@ -86,19 +86,19 @@ def _topics(
 ) -> Generator[int, bool | None, list[MetadataResponseTopic]]:
     requested = body.topics
     if requested is None or (not requested and version < NULL_IS_ALL_FROM):
-        found = []
+        rows = []
         for topic in list(broker.topics):
-            found.append(_described(topic))
+            rows.append(_described(topic))
             yield 1 + len(topic.partitions)
-        return found
+        return rows
     yield len(requested)
     ids = dict.fromkeys(one.topic_id for one in requested if one.topic_id != NO_ID)
     if ids:  # names are ignored then, as in Kafka
-        found = []
+        rows = []
         for topic_id in ids:
             yield 1
-            found.append(_by_id(broker, topic_id))
-        return found
+            rows.append(_by_id(broker, topic_id))
+        return rows
     names = dict.fromkeys(one.name for one in requested)
     if None in names:
         return error_response(body, E.UNKNOWN_SERVER_ERROR).topics
@@ -110,7 +110,7 @@ def _named(
 ) -> Generator[int, bool | None, list[MetadataResponseTopic]]:
     topics, creation = broker.topics, broker.topic_creation
     most = topics.partition_count + broker.context.bounds.partitions_per_metadata
-    found: list[MetadataResponseTopic] = []
+    rows: list[MetadataResponseTopic] = []
     creating: dict[int, str] = {}
     for name in names:
         yield 1
@@ -118,16 +118,16 @@ def _named(
         may_create = body.allow_auto_topic_creation and planned < most
         response = _by_name(broker, name, may_create, now)
         if may_create and creation.is_creating(name):
-            creating[len(found)] = name
+            creating[len(rows)] = name
         if may_create != body.allow_auto_topic_creation and _creatable(broker, response):
             response.error_code = E.LEADER_NOT_AVAILABLE  # the next Metadata creates it
-        found.append(response)
+        rows.append(response)
     while any(map(creation.is_creating, creating.values())):
         if not (yield UNTIL_METADATA):
             break
     for position, name in creating.items():
-        found[position] = _by_name(broker, name, False, now)
-    return found
+        rows[position] = _by_name(broker, name, False, now)
+    return rows
 
 
 def _creatable(broker: Broker, response: MetadataResponseTopic) -> bool:

@@ -63,15 +63,15 @@ def _response(
 ) -> Work[OffsetCommitResponse]:
     """Prepare the records in time slices, then append them at once if the member may commit."""
     version = request.version
-    given: dict[TopicPartition, Committed] = {}
+    offsets: dict[TopicPartition, Committed] = {}
     responses: dict[TopicPartition, OffsetCommitResponsePartition] = {}
     topics = []
     for topic in body.topics:
-        response = yield from _take(broker, topic, body, version, given, now)
+        response = yield from _take(broker, topic, body, version, offsets, now)
         topics.append(response)
         responses.update(_by_partition(broker, response))
     records = {}
-    for partition, committed in given.items():
+    for partition, committed in offsets.items():
         records[partition] = offset_record(body.group_id, partition, committed)
         yield 1
     coordinator = broker.coordinator(body.group_id)
@@ -81,17 +81,19 @@ def _response(
     member = CommittingMember(body.group_id, body.member_id, epoch, body.group_instance_id)
     error = member_error(coordinator, member, version, now)
     if error in OF_EPOCHS:
-        stale = _stale(broker, coordinator, member, given)
-        if len(stale) == len(given):
+        stale = _stale(broker, coordinator, member, offsets)
+        if len(stale) == len(offsets):
             return error_response(body, error)
         for each in stale:
             responses[each].error_code = error
-            del given[each], records[each]
+            del offsets[each], records[each]
     elif error:
         return error_response(body, error)
-    if not (coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, given)):
+    if not (
+        coordinator.may_create(body.group_id) and coordinator.may_commit(body.group_id, offsets)
+    ):
         return error_response(body, E.POLICY_VIOLATION)
-    coordinator.commit(body.group_id, given, now, records.values())
+    coordinator.commit(body.group_id, offsets, now, records.values())
     return broker.groups.settle(request, OffsetCommitResponse(topics=topics), (coordinator,), now)
 
 
@@ -128,21 +130,21 @@ def _take(
 ) -> Generator[int, None, OffsetCommitResponseTopic]:
     topics = broker.topics
     by_id = version >= TOPIC_IDS_FROM
-    found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
+    metadata = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
     unknown = E.UNKNOWN_TOPIC_ID if by_id else E.UNKNOWN_TOPIC_OR_PARTITION
     longest = broker.settings.number("offset.metadata.max.bytes")
     responses = []
     for each in topic.partitions:
         yield 1
         error = E.NONE
-        if found is None:
+        if metadata is None:
             error = unknown
-        elif found.partition(each.partition_index) is None:
+        elif metadata.partition(each.partition_index) is None:
             error = E.UNKNOWN_TOPIC_OR_PARTITION
         elif len((each.committed_metadata or "").encode()) > longest:
             error = E.OFFSET_METADATA_TOO_LARGE
         else:
-            given[found.name, each.partition_index] = _committed(
+            given[metadata.name, each.partition_index] = _committed(
                 each, body, version, broker.context.wall_ms(now)
             )
         responses.append(
@@ -154,17 +156,17 @@ def _take(
 def _committed(
     each: OffsetCommitRequestPartition, body: OffsetCommitRequest, version: int, wall_ms: int
 ) -> Committed:
-    at = wall_ms
+    committed_ms = wall_ms
     if version == TIMESTAMP_ONLY and each.commit_timestamp != DEFAULT:
-        at = each.commit_timestamp
+        committed_ms = each.commit_timestamp
     expires = NEVER
     if version in RETENTION and body.retention_time_ms != DEFAULT:
-        expires = min(at + body.retention_time_ms, LATEST_MS)
+        expires = min(committed_ms + body.retention_time_ms, LATEST_MS)
     return Committed(
         each.committed_offset,
         each.committed_leader_epoch,
         each.committed_metadata or "",
-        at,
+        committed_ms,
         expires,
     )
 

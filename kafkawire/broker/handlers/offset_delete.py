@@ -40,8 +40,8 @@ def handle(
     for topic in body.topics:
         responses = []
         for each in topic.partitions:
-            known = broker.topics.partition(topic.name, each.partition_index)
-            code = E.NONE if known is not None else E.UNKNOWN_TOPIC_OR_PARTITION
+            partition = broker.topics.partition(topic.name, each.partition_index)
+            code = E.NONE if partition is not None else E.UNKNOWN_TOPIC_OR_PARTITION
             if in_use is None or topic.name in in_use:
                 code = E.GROUP_SUBSCRIBED_TO_TOPIC
             if not code:

@@ -110,12 +110,12 @@ def _partition(
     of: tuple[str, int], committed: Offsets, unstable: Container[tuple[str, int]]
 ) -> OffsetFetchResponsePartition:
     is_stable = of not in unstable
-    found = committed.get(of, NOTHING) if is_stable else NOTHING
+    offset = committed.get(of, NOTHING) if is_stable else NOTHING
     return OffsetFetchResponsePartition(
         partition_index=of[1],
-        committed_offset=found.offset,
-        committed_leader_epoch=found.leader_epoch,
-        metadata=found.metadata,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
         error_code=E.NONE if is_stable else E.UNSTABLE_OFFSET_COMMIT,
     )
 
@@ -162,16 +162,16 @@ def _partition_of_topic(
     committed: Offsets,
     unstable: Container[tuple[str, int]],
 ) -> OffsetFetchResponsePartitions:
-    found = _partition((requested.name or "", index), committed, unstable)
+    row = _partition((requested.name or "", index), committed, unstable)
     if requested.name is None:
-        found = _partition(("", index), {}, ())
-        found.error_code = E.UNKNOWN_TOPIC_ID
+        row = _partition(("", index), {}, ())
+        row.error_code = E.UNKNOWN_TOPIC_ID
     return OffsetFetchResponsePartitions(
         partition_index=index,
-        committed_offset=found.committed_offset,
-        committed_leader_epoch=found.committed_leader_epoch,
-        metadata=found.metadata,
-        error_code=found.error_code,
+        committed_offset=row.committed_offset,
+        committed_leader_epoch=row.committed_leader_epoch,
+        metadata=row.metadata,
+        error_code=row.error_code,
     )
 
 
@@ -184,12 +184,12 @@ def _all(broker: Broker, committed: dict[tuple[str, int], Committed]) -> list[Re
     indexes: dict[str, list[int]] = {}
     for name, index in committed:
         indexes.setdefault(name, []).append(index)
-    found = []
+    rows = []
     for name, partitions in indexes.items():
         topic = broker.topics.get(name)
         if topic is not None:
-            found.append(RequestedTopic(name, topic.topic_id, partitions))
-    return found
+            rows.append(RequestedTopic(name, topic.topic_id, partitions))
+    return rows
 
 
 def _group_error(body: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:

@@ -32,9 +32,9 @@ def unsupported_response(request: Request) -> Message:
     """Build the response to a request of a known API that is not served."""
     info = REGISTRY.response(request.api_key)
     assert info is not None
-    made = _error_structure(REGISTRY.load(info.name), request.body, request.version)
-    assert isinstance(made, Message)
-    return made
+    response = _error_structure(REGISTRY.load(info.name), request.body, request.version)
+    assert isinstance(response, Message)
+    return response
 
 
 def _error_structure(cls: type[Structure], requested: Structure | None, version: int) -> Structure:

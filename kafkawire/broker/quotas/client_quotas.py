@@ -89,14 +89,14 @@ class ClientQuotas:
 
     def unrecord(self, key: str, user: str, client_id: str | None, size: int, now: float) -> None:
         """Take back bytes that are not sent."""
-        found = self._find(key, user, client_id or "")
-        if found is not None:
-            self._rate(key, found[0]).record(-size, int(now * 1000))
+        quota = self._find(key, user, client_id or "")
+        if quota is not None:
+            self._rate(key, quota[0]).record(-size, int(now * 1000))
 
     def most(self, key: str, user: str, client_id: str | None) -> int | None:
         """Return how many bytes fit in all windows; None for any."""
-        found = self._find(key, user, client_id or "") if self._quotas else None
-        return None if found is None else int(found[1] * (self._windows - 1) * self._seconds)
+        quota = self._find(key, user, client_id or "") if self._quotas else None
+        return None if quota is None else int(quota[1] * (self._windows - 1) * self._seconds)
 
     def _rate(self, key: str, who: Who) -> Rate:
         rate = self._rates.get((key, who))

@@ -57,29 +57,29 @@ def client_first(data: bytes) -> ClientFirst:
     text = _text(data)
     if text.startswith("p="):
         raise RemoteProtocolError("SCRAM channel binding is not supported")
-    found = FIRST.fullmatch(text)
-    if found is None:
+    match = FIRST.fullmatch(text)
+    if match is None:
         raise RemoteProtocolError("malformed SCRAM client-first-message")
     return ClientFirst(
-        found["header"].encode(),
-        found["bare"].encode(),
-        _name(found["user"]),
-        found["nonce"],
-        _name(found["authzid"] or ""),
-        TOKEN in found["extensions"].split(","),
+        match["header"].encode(),
+        match["bare"].encode(),
+        _name(match["user"]),
+        match["nonce"],
+        _name(match["authzid"] or ""),
+        TOKEN in match["extensions"].split(","),
     )
 
 
 def client_final(data: bytes) -> ClientFinal:
     """Parse the client-final-message. Raises RemoteProtocolError."""
-    found = FINAL.fullmatch(_text(data))
-    if found is None:
+    match = FINAL.fullmatch(_text(data))
+    if match is None:
         raise RemoteProtocolError("malformed SCRAM client-final-message")
     return ClientFinal(
-        found["bare"].encode(),
-        _base64(found["binding"], "channel binding"),
-        found["nonce"],
-        _base64(found["proof"], "proof"),
+        match["bare"].encode(),
+        _base64(match["binding"], "channel binding"),
+        match["nonce"],
+        _base64(match["proof"], "proof"),
     )
 
 

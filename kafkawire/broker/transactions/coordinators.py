@@ -97,11 +97,11 @@ class TransactionCoordinators:
         self._handle(request, now)
 
     def _handle(self, request: Request, now: float) -> None:
-        found = self.find(request.transactional_id)
-        if isinstance(found, ErrorCode):
-            self._result(Result(request.reply_to, found), now)
+        coordinator = self.find(request.transactional_id)
+        if isinstance(coordinator, ErrorCode):
+            self._result(Result(request.reply_to, coordinator), now)
         else:
-            self._changed(found, found.handle(request, now), now)
+            self._changed(coordinator, coordinator.handle(request, now), now)
 
     def _changed(
         self, coordinator: TransactionCoordinator, effects: Iterable[Effect], now: float
@@ -152,32 +152,32 @@ class TransactionCoordinators:
 
     def _follow(self, key: TopicIdPartition, now: float) -> None:
         index, replica = key.partition, self._machines.replica(key)
-        found = self._loaded.get(index)
+        loaded = self._loaded.get(index)
         if replica is None or not replica.is_leader:
             self._unload(index, E.NOT_COORDINATOR, now)
-        elif found is None or found.epoch != replica.leader_epoch:
+        elif loaded is None or loaded.epoch != replica.leader_epoch:
             self._unload(index, E.NOT_COORDINATOR, now)
             self._load(index, replica.leader_epoch, now)
 
     def _load(self, index: int, epoch: int, now: float) -> None:
-        made = TransactionCoordinator(index, epoch, self._log, self._config, now)
-        self._loaded[index] = made
-        self._changed(made, made.load(), now)
+        coordinator = TransactionCoordinator(index, epoch, self._log, self._config, now)
+        self._loaded[index] = coordinator
+        self._changed(coordinator, coordinator.load(), now)
 
     def _unload(self, index: int, error: ErrorCode, now: float) -> None:
-        found = self._loaded.pop(index, None)
-        if found is not None:
+        loaded = self._loaded.pop(index, None)
+        if loaded is not None:
             self.markers.drop(index)
             self.deadlines.cancel(index)
-            self._carry_out(found.unload(error), now)
+            self._carry_out(loaded.unload(error), now)
 
     # -- the machines
 
     def committed(self, key: TopicIdPartition, offset: int, now: float) -> None:
         """Go on with what waited for the high watermark of a partition."""
-        found = self._loaded.get(key.partition)
-        if found is not None and key == self._log.key(key.partition):
-            self._changed(found, found.committed(offset), now)
+        loaded = self._loaded.get(key.partition)
+        if loaded is not None and key == self._log.key(key.partition):
+            self._changed(loaded, loaded.committed(offset), now)
 
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
@@ -187,22 +187,22 @@ class TransactionCoordinators:
         done = deque(self.markers.take_done())
         while done:
             marker = done.popleft()
-            found = self._loaded.get(marker.coordinator)
-            if found is not None:
-                self._changed(found, found.markers_written(marker, now), now)
+            loaded = self._loaded.get(marker.coordinator)
+            if loaded is not None:
+                self._changed(loaded, loaded.markers_written(marker, now), now)
             if not done:
                 self._markers.send(now)
                 done.extend(self.markers.take_done())
         while self._log.failed:
             index = self._log.failed.pop()
-            found = self._loaded.get(index)
-            if found is not None:
+            loaded = self._loaded.get(index)
+            if loaded is not None:
                 self._unload(index, E.COORDINATOR_NOT_AVAILABLE, now)
-                self._load(index, found.epoch, now)
+                self._load(index, loaded.epoch, now)
 
     def advance(self, now: float) -> None:
         """Do what is due."""
         while (index := self.deadlines.pop_due(now)) is not None:
-            found = self._loaded[index]
-            self._changed(found, found.advance(now), now)
+            loaded = self._loaded[index]
+            self._changed(loaded, loaded.advance(now), now)
         self.run(now)

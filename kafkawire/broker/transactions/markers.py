@@ -84,8 +84,8 @@ class NodeMarkers:
                     self._sent[token] = broker_id
 
     def _leader_of(self, partition: TopicPartition) -> int | None:
-        found = self._metadata.topics.partition(*partition)
-        return None if found is None else found.leader_id
+        registration = self._metadata.topics.partition(*partition)
+        return None if registration is None else registration.leader_id
 
     def _written_here(self, body: WriteTxnMarkersResponse, now: float) -> None:
         self.queue.response(self._node_id, body, now)
@@ -113,8 +113,8 @@ class NodeMarkers:
                     results.append(result)
                     self._write_one(marker, (topic.name, index), writing, result, now)
                 topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=results))
-            made = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
-            writing.response.markers.append(made)
+            written = WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
+            writing.response.markers.append(written)
         self._complete_one(writing, now)
 
     def _write_one(
@@ -153,9 +153,9 @@ class NodeMarkers:
 
     def appended(self, effect: AppendCompleted, now: float) -> None:
         """Take note of an append that is complete, if it is a marker's."""
-        found = self._appends.pop(effect.token, None)
-        if found is not None:
-            writing, result = found
+        waiting = self._appends.pop(effect.token, None)
+        if waiting is not None:
+            writing, result = waiting
             result.error_code = effect.result.error
             self._complete_one(writing, now)
 

@@ -172,7 +172,7 @@ class TransactionalOffsets:
         """Return the offsets to commit; the response gets the errors of the others."""
         wall_ms = self._channel.context.wall_ms(now)
         longest = self._channel.context.settings.number("offset.metadata.max.bytes")
-        given: dict[TopicPartition, Committed] = {}
+        offsets: dict[TopicPartition, Committed] = {}
         topics, by_id = self._metadata.topics, version >= TOPIC_IDS_FROM
         for topic, results in zip(body.topics, response.topics, strict=True):
             found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
@@ -185,7 +185,7 @@ class TransactionalOffsets:
                 elif len(metadata.encode()) > longest:
                     result.error_code = E.OFFSET_METADATA_TOO_LARGE
                 else:
-                    given[found.name, each.partition_index] = Committed(
+                    offsets[found.name, each.partition_index] = Committed(
                         each.committed_offset, each.committed_leader_epoch, metadata, wall_ms
                     )
-        return given
+        return offsets

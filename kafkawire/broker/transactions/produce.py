@@ -55,16 +55,18 @@ class ProduceVerification:
             return False
         claims: dict[Claim, set[TopicPartition]] = {}
         for topic in body.topic_data:
-            found = self._metadata.topics.get(topic.name) if topic.name else None
-            found = found or self._metadata.topics.by_id(topic.topic_id)
-            for each in topic.partition_data if found is not None else ():
+            metadata = self._metadata.topics.get(topic.name) if topic.name else None
+            metadata = metadata or self._metadata.topics.by_id(topic.topic_id)
+            for each in topic.partition_data if metadata is not None else ():
                 batch = _batch(each.records or b"")
-                key = TopicIdPartition(found.topic_id if found else b"", each.index)
+                key = TopicIdPartition(metadata.topic_id if metadata else b"", each.index)
                 if batch is not None and batch.transactional and self._is_first(key, batch):
                     producer = batch.producer_id, batch.producer_epoch
                     abortable = version >= ABORTABLE_FROM
                     claim = Claim(body.transactional_id, *producer, adds, abortable)
-                    claims.setdefault(claim, set()).add((found.name if found else "", each.index))
+                    claims.setdefault(claim, set()).add(
+                        (metadata.name if metadata else "", each.index)
+                    )
         if not claims:
             return False
         self._verify(claims, then, now)
@@ -81,13 +83,13 @@ class ProduceVerification:
 
     def _verify(self, claims: dict[Claim, set[TopicPartition]], then: Then, now: float) -> None:
         left = set(claims)
-        found: Errors = {}
+        refused: Errors = {}
 
         def verified(claim: Claim, errors: Errors, now: float) -> None:
             left.discard(claim)
-            found.update({key: _shown(error) for key, error in errors.items()})
+            refused.update({key: _shown(error) for key, error in errors.items()})
             if not left:
-                then(found, now)
+                then(refused, now)
 
         for claim, partitions in claims.items():
             done = partial(verified, claim)

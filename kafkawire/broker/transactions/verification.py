@@ -145,7 +145,7 @@ class TransactionVerifier:
         number = self._sent.pop(token, None)
         if number is None:
             return False
-        found: Errors = {}
+        by_partition: Errors = {}
         top = E.NETWORK_EXCEPTION
         if isinstance(body, AddPartitionsToTxnResponse):
             top = error_of(body.error_code)
@@ -153,9 +153,9 @@ class TransactionVerifier:
                 for topic in transaction.topic_results:
                     for each in topic.results_by_partition:
                         key = topic.name, each.partition_index
-                        found[key] = error_of(each.partition_error_code)
+                        by_partition[key] = error_of(each.partition_error_code)
         wanted = self._in_progress[number].partitions
-        errors = {each: top or found.get(each, E.UNKNOWN_SERVER_ERROR) for each in wanted}
+        errors = {each: top or by_partition.get(each, E.UNKNOWN_SERVER_ERROR) for each in wanted}
         self._finish(number, errors, now)
         return True
 
@@ -167,12 +167,12 @@ class TransactionVerifier:
         )
 
     def _finish(self, number: int, errors: Errors, now: float) -> None:
-        found = self._in_progress.pop(number)
-        of_producer = self._by_producer[found.claim.producer_id]
+        verification = self._in_progress.pop(number)
+        of_producer = self._by_producer[verification.claim.producer_id]
         of_producer.discard(number)
         if not of_producer:
-            del self._by_producer[found.claim.producer_id]
-        found.finish(errors, now)
+            del self._by_producer[verification.claim.producer_id]
+        verification.finish(errors, now)
 
 
 def _request(reply_to: int, claim: Claim, partitions: frozenset[TopicPartition]) -> Request:

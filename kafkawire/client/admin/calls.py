@@ -134,8 +134,8 @@ class AdminCalls:
         return list(handler(self, event, now))
 
     def next_deadline(self) -> float | None:
-        found = [each.retry_at for each in self._pending.values() if each.retry_at is not None]
-        return min(found, default=None)
+        deadlines = [each.retry_at for each in self._pending.values() if each.retry_at is not None]
+        return min(deadlines, default=None)
 
     def advance(self, now: float) -> list[AdminEffect]:
         out: list[AdminEffect] = []
@@ -211,10 +211,10 @@ class AdminCalls:
     def _retry_later(self, each: PendingCall, now: float) -> bool:
         """Schedule a retry after a backoff; return False if the deadline is earlier."""
         each.failures += 1
-        at = now + self._backoff.after(each.failures, self._rng)
-        if at >= each.deadline:
+        retry_at = now + self._backoff.after(each.failures, self._rng)
+        if retry_at >= each.deadline:
             return False
-        each.retry_at = at
+        each.retry_at = retry_at
         return True
 
     def _number(self, request: SendRequest) -> int:

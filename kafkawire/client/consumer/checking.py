@@ -91,8 +91,8 @@ def _by_partition(value: object) -> dict[TopicPartition, object]:
 
 
 def _seek(event: events.Seek) -> events.Seek:
-    at = offset_of(OffsetAndMetadata(event.offset, event.leader_epoch))
-    return events.Seek(partition_of(event.partition), at.offset, at.leader_epoch)
+    committed = offset_of(OffsetAndMetadata(event.offset, event.leader_epoch))
+    return events.Seek(partition_of(event.partition), committed.offset, committed.leader_epoch)
 
 
 def _seek_to(event: events.SeekTo) -> events.SeekTo:

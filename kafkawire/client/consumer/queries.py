@@ -46,10 +46,12 @@ class OffsetQueries:
         """Return the results of position queries that are known now, or never will be."""
         effects: list[events.PositionFound] = []
         for key, request in list(self._positions.items()):
-            at = self._components.positions.position(request.partition)
-            if at is not None or request.partition not in self._components.positions:
+            position = self._components.positions.position(request.partition)
+            if position is not None or request.partition not in self._components.positions:
                 del self._positions[key]
-                effects.append(events.PositionFound(key, None if at is None else at.offset))
+                effects.append(
+                    events.PositionFound(key, None if position is None else position.offset)
+                )
         return effects
 
     def committed_fetched(self, event: committed.CommittedFetched) -> Effects:

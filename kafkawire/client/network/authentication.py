@@ -90,8 +90,11 @@ class Authentication:
         if response.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             return Refused(NO_SASL)
         if response.error_code:
-            name, known = ErrorCode.name_of(response.error_code), ", ".join(response.mechanisms)
-            return Refused(f"{name}; the broker supports {known or 'no mechanism'}")
+            name, mechanisms = (
+                ErrorCode.name_of(response.error_code),
+                ", ".join(response.mechanisms),
+            )
+            return Refused(f"{name}; the broker supports {mechanisms or 'no mechanism'}")
         return self._send(self._mechanism.first())
 
     def on_authenticate(self, response: SaslAuthenticateResponse) -> Step:

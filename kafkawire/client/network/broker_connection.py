@@ -211,18 +211,18 @@ class BrokerConnection:
             yield self.queue.popleft().fail(reason, detail)
 
     def next_deadline(self) -> float | None:
-        found = [queued.deadline for queued in self.queue]
+        deadlines = [queued.deadline for queued in self.queue]
         if self.connection is not None:
             deadline = self.connection.next_deadline()
             if deadline is not None:
-                found.append(deadline)
+                deadlines.append(deadline)
             if self.queue and self.connection.can_send:
-                found.append(self._throttled_until)
+                deadlines.append(self._throttled_until)
             if self.idle:
-                found.append(self._used_at + self._idle_s)
+                deadlines.append(self._used_at + self._idle_s)
         elif self.queue:
-            found.append(self.not_before)
-        return min(found, default=None)
+            deadlines.append(self.not_before)
+        return min(deadlines, default=None)
 
     def advance(self, now: float) -> Iterator[BrokerConnectionEffect]:
         if self.connection is not None:

@@ -40,10 +40,10 @@ class BrokerConnections:
     def to(self, broker: Broker, purpose: Purpose) -> BrokerConnection:
         """Return the connection to a broker; a new one is not connected yet."""
         key = BrokerConnectionKey(broker.node_id, purpose)
-        found = self._by_key.get(key)
-        if found is None:
+        connection = self._by_key.get(key)
+        if connection is None:
             settings = self._settings
-            found = self._by_key[key] = BrokerConnection(
+            connection = self._by_key[key] = BrokerConnection(
                 key,
                 broker,
                 settings.connection,
@@ -51,7 +51,7 @@ class BrokerConnections:
                 settings.idle_s,
                 self._randomness,
             )
-        return found
+        return connection
 
     def to_all(self, brokers: Iterable[Broker]) -> list[BrokerConnection]:
         """Return connections to these brokers, for the choice of the least loaded."""
@@ -64,9 +64,9 @@ class BrokerConnections:
     def on_connect(self, effect: Connect) -> None:
         """Remember whose connection attempt this is."""
         for purpose in Purpose:
-            found = self._by_key.get(BrokerConnectionKey(effect.node, purpose))
-            if found is not None and _has_id(found, effect.connection):
-                self._by_id[effect.connection] = found
+            connection = self._by_key.get(BrokerConnectionKey(effect.node, purpose))
+            if connection is not None and _has_id(connection, effect.connection):
+                self._by_id[effect.connection] = connection
                 return
         raise LocalProtocolError(f"connection {effect.connection} has no broker connection")
 
@@ -78,16 +78,16 @@ class BrokerConnections:
 
     def prune(self, brokers: Mapping[int, Broker], now: float) -> Iterator[BrokerConnectionEffect]:
         """Close connections to brokers that moved or left; to bootstrap servers when idle."""
-        for key, found in list(self._by_key.items()):
-            known = brokers.get(key.node)
-            moved = known is not None and (known.host, known.port) != (
-                found.broker.host,
-                found.broker.port,
+        for key, connection in list(self._by_key.items()):
+            broker = brokers.get(key.node)
+            moved = broker is not None and (broker.host, broker.port) != (
+                connection.broker.host,
+                connection.broker.port,
             )
-            removed = known is None and key.purpose is Purpose.DATA
-            if moved or (removed and (key.node >= 0 or found.load == 0)):
+            removed = broker is None and key.purpose is Purpose.DATA
+            if moved or (removed and (key.node >= 0 or connection.load == 0)):
                 del self._by_key[key]
-                yield from found.close(
+                yield from connection.close(
                     Reason.DISCONNECTED, "the broker moved or left the cluster", now
                 )
 

@@ -155,9 +155,9 @@ class Coordinators:
             yield queued.fail(event.reason, event.detail, retriable=False)
 
     def next_deadline(self) -> float | None:
-        found = [up.retry_at for up in self._lookups.values() if up.retry_at is not None]
-        found += [each.deadline for up in self._lookups.values() for each in up.queued]
-        return min(found, default=None)
+        deadlines = [up.retry_at for up in self._lookups.values() if up.retry_at is not None]
+        deadlines += [each.deadline for up in self._lookups.values() for each in up.queued]
+        return min(deadlines, default=None)
 
     def advance(self, now: float) -> Iterator[CoordinatorsEffect]:
         for coordinator, lookup in list(self._lookups.items()):

@@ -49,8 +49,8 @@ class Metadata:
 
     def partition(self, topic: str, index: int) -> Partition | None:
         """Return a partition, or None if it is unknown."""
-        found = self.topics.get(topic)
-        return None if found is None else found.partitions.get(index)
+        topic_metadata = self.topics.get(topic)
+        return None if topic_metadata is None else topic_metadata.partitions.get(index)
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return a topic's name by its id."""
@@ -113,11 +113,11 @@ class Metadata:
 
     def _topic(self, row: MetadataResponseTopic, version: int) -> Topic:
         name = row.name or ""
-        known = self.topics.get(name)
+        before = self.topics.get(name)
         topic_id = row.topic_id if version >= TOPIC_IDS_FROM else ZERO_UUID
-        same = known is not None and ZERO_UUID in (known.topic_id, topic_id)
-        same = same or (known is not None and known.topic_id == topic_id)
-        old: Mapping[int, Partition] = known.partitions if known is not None and same else {}
+        same = before is not None and ZERO_UUID in (before.topic_id, topic_id)
+        same = same or (before is not None and before.topic_id == topic_id)
+        old: Mapping[int, Partition] = before.partitions if before is not None and same else {}
         if row.error_code == ErrorCode.LEADER_NOT_AVAILABLE:  # transient: keep the partitions
             return Topic(name, topic_id, row.is_internal, old, row.error_code)
         partitions = {

@@ -133,25 +133,25 @@ class Network:
 
         Does nothing and returns False for all others.
         """
-        found = self._connections.by_id(connection)
-        if found is None or found.connection is None:
+        connection_found = self._connections.by_id(connection)
+        if connection_found is None or connection_found.connection is None:
             return False
-        return found.connection.frames.extend(data)
+        return connection_found.connection.frames.extend(data)
 
     def next_deadline(self) -> float | None:
         if self._closed:
             return None
-        found = [each.next_deadline() for each in self._connections]
-        found += [self._metadata_updater.next_deadline(), self._coordinators.next_deadline()]
-        found += [queued.deadline for queued in self._unassigned]
-        found.append(self._bootstrap_deadline)
+        deadlines = [each.next_deadline() for each in self._connections]
+        deadlines += [self._metadata_updater.next_deadline(), self._coordinators.next_deadline()]
+        deadlines += [queued.deadline for queued in self._unassigned]
+        deadlines.append(self._bootstrap_deadline)
         if self._unassigned:
             candidates = self._candidates()
             connecting = any(each.connecting for each in candidates)  # no second attempt meanwhile
-            found += [
+            deadlines += [
                 each.free_at for each in candidates if each.connection is not None or not connecting
             ]
-        return min((at for at in found if at is not None), default=None)
+        return min((at for at in deadlines if at is not None), default=None)
 
     def advance(self, now: float) -> list[NetworkEffect]:
         if self._closed:

@@ -33,9 +33,9 @@ class Credentials:
 
     def __post_init__(self) -> None:
         if self.mechanism not in WITH_PASSWORD:
-            known = ", ".join(WITH_PASSWORD)
+            mechanisms = ", ".join(WITH_PASSWORD)
             raise LocalProtocolError(
-                f"unknown SASL mechanism {self.mechanism!r}: expected one of {known}"
+                f"unknown SASL mechanism {self.mechanism!r}: expected one of {mechanisms}"
             )
         if self.mechanism == PLAIN and "\0" in self.username + self.password:
             raise LocalProtocolError("SASL PLAIN: NUL in username or password")

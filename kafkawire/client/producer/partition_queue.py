@@ -115,8 +115,8 @@ class PartitionQueue:
         """Return a batch to the queue, before all younger ones."""
         self.in_flight.remove(batch)
         batch.attempts += 1
-        at = sum(1 for each in self.queued if each.order < batch.order)
-        self.queued.insert(at, batch)
+        index = sum(1 for each in self.queued if each.order < batch.order)
+        self.queued.insert(index, batch)
 
     def split(self, batch: Batch) -> int:
         """Replace a batch by its two halves, which share its sequence numbers.
@@ -130,9 +130,9 @@ class PartitionQueue:
             producer = self.identity.producer_id, self.identity.producer_epoch
             first.set_producer_state(*producer, batch.sequence)
             second.set_producer_state(*producer, (batch.sequence + len(first.tokens)) % SEQUENCES)
-        at = sum(1 for each in self.queued if each.order < batch.order)
-        self.queued.insert(at, second)
-        self.queued.insert(at, first)
+        index = sum(1 for each in self.queued if each.order < batch.order)
+        self.queued.insert(index, second)
+        self.queued.insert(index, first)
         position = self.unresolved.index(batch)
         del self.unresolved[position]
         self.unresolved.insert(position, second)

@@ -63,5 +63,5 @@ class Sticky:
 def weighted_choice(among: Sequence[int], weights: Sequence[int], rng: Rng) -> int:
     """Choose one of them by weight."""
     sums = list(accumulate(weights))
-    at = int(rng() * sums[-1])
-    return next(each for each, upto in zip(among, sums, strict=True) if at < upto)
+    draw = int(rng() * sums[-1])
+    return next(each for each, upto in zip(among, sums, strict=True) if draw < upto)

@@ -114,11 +114,11 @@ def _altered(
                 raise Refused(E.INVALID_REQUEST, "Each resource must appear at most once.")
             seen.add((type, name))
             _check_name(type, name)
-            made = changes(body, each.configs, state.image.config(type, name), type)
-            _check_values(state, type, name, made)
+            changed = changes(body, each.configs, state.image.config(type, name), type)
+            _check_values(state, type, name, changed)
             _check_exists(state, type, name)
             if not body.validate_only:
-                _write(state, type, name, made)
+                _write(state, type, name, changed)
         except Refused as refused:
             error, message = refused.error, refused.message
         responses.append(
@@ -259,7 +259,7 @@ def _write(state: ControllerState, type: int, name: str, made: Values) -> None:
 def _update_elr(state: ControllerState, topic: str | None) -> None:
     """Make the ELR of partitions anew: there is none from min.insync.replicas on."""
     elr = state.image.indexes.elr
-    found = dict.fromkeys(at for broker in list(elr) for at in elr.of(broker))
-    for at in found:
+    partitions = dict.fromkeys(at for broker in list(elr) for at in elr.of(broker))
+    for at in partitions:
         if topic in (None, state.image.topics[at[0]].name):
             change_partition(state, at, PartitionTarget())

@@ -75,14 +75,14 @@ def given(
     state: ControllerState, replicas: Sequence[int], factor: int | None, index: int
 ) -> PartitionRegistration:
     """Make a partition of given replicas. Raises Refused."""
-    made = _partition(state, checked(state, replicas, factor))
-    if not made.isr:
+    partition = _partition(state, checked(state, replicas, factor))
+    if not partition.isr:
         raise Refused(
             E.INVALID_REPLICA_ASSIGNMENT,
             "All brokers specified in the manual partition assignment for partition "
             f"{index} are fenced or in controlled shutdown.",
         )
-    return made
+    return partition
 
 
 def placed(state: ControllerState, count: int, factor: int) -> Iterator[PartitionRegistration]:

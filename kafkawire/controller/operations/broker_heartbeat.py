@@ -151,11 +151,15 @@ def _note_directories(
                     broker_id=broker.broker_id, broker_epoch=broker.epoch, log_dirs=online
                 )
             )
-    given = body.cordoned_log_dirs
-    known = None if broker.cordoned is None else set(broker.cordoned)
-    if state.metadata_version >= CORDONED and given is not None and set(given) != known:
+    cordoned = body.cordoned_log_dirs
+    cordoned_before = None if broker.cordoned is None else set(broker.cordoned)
+    if (
+        state.metadata_version >= CORDONED
+        and cordoned is not None
+        and set(cordoned) != cordoned_before
+    ):
         state.write(
             BrokerRegistrationChangeRecord(
-                broker_id=broker.broker_id, broker_epoch=broker.epoch, cordoned_log_dirs=given
+                broker_id=broker.broker_id, broker_epoch=broker.epoch, cordoned_log_dirs=cordoned
             )
         )

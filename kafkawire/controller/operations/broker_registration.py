@@ -31,16 +31,16 @@ def register(
         return BrokerRegistrationResponse(error_code=error)
     old = state.image.brokers.get(body.broker_id)
     if old is not None and old.incarnation_id == body.incarnation_id:
-        made = _registration(state, body, old.epoch)._replace(
+        registration = _registration(state, body, old.epoch)._replace(
             fenced=old.fenced, in_controlled_shutdown=old.in_controlled_shutdown
         )
     else:
         _shut_down(state, body.broker_id, old, body.previous_broker_epoch)
         state.sessions.remove(body.broker_id)
-        made = _registration(state, body, state.next_offset)
-    state.write(registration_record(made))
+        registration = _registration(state, body, state.next_offset)
+    state.write(registration_record(registration))
     state.sessions.touch(body.broker_id, now)
-    return BrokerRegistrationResponse(broker_epoch=made.epoch)
+    return BrokerRegistrationResponse(broker_epoch=registration.epoch)
 
 
 def _error(state: ControllerState, body: BrokerRegistrationRequest, now: float) -> ErrorCode:
@@ -69,21 +69,25 @@ def _is_taken(
 
 
 def _directories_valid(state: ControllerState, body: BrokerRegistrationRequest) -> bool:
-    given = set(body.log_dirs)
-    if not given or len(given) != len(body.log_dirs) or any(map(is_reserved, given)):
+    directories = set(body.log_dirs)
+    if (
+        not directories
+        or len(directories) != len(body.log_dirs)
+        or any(map(is_reserved, directories))
+    ):
         return False
     others = (each for key, each in state.image.brokers.items() if key != body.broker_id)
-    return not any(given.intersection(each.directories) for each in others)
+    return not any(directories.intersection(each.directories) for each in others)
 
 
 def _features_supported(state: ControllerState, body: BrokerRegistrationRequest) -> bool:
     ranges = {each.name: each for each in body.features}
     for name, level in state.image.features.items():
-        found = ranges.get(name)
+        versions = ranges.get(name)
         absent = (OLDEST, OLDEST) if name == METADATA_VERSION else (0, 0)
         low, high = absent
-        if found is not None:
-            low, high = found.min_supported_version, found.max_supported_version
+        if versions is not None:
+            low, high = versions.min_supported_version, versions.max_supported_version
         if not low <= level <= high:
             return False
     return True

@@ -71,8 +71,8 @@ def alter_client_quotas(
 def _changes(entry: Requested) -> dict[str, float | None]:
     """Return key -> new value, None to remove it. Raises Refused."""
     types = [part.entity_type for part in entry.entity]
-    known = KEYS.get(frozenset(types))
-    if known is None or len(set(types)) != len(types):
+    keys = KEYS.get(frozenset(types))
+    if keys is None or len(set(types)) != len(types):
         raise Refused(E.INVALID_REQUEST, f"Invalid client quota entity types: {types}")
     for part in entry.entity:
         if part.entity_name == "":
@@ -83,9 +83,9 @@ def _changes(entry: Requested) -> dict[str, float | None]:
     for op in entry.ops:
         if op.key in changes:
             raise Refused(E.INVALID_REQUEST, f"Duplicate quota key {op.key}")
-        if op.key not in known:
+        if op.key not in keys:
             raise Refused(E.INVALID_REQUEST, f"Invalid configuration key {op.key}")
-        changes[op.key] = None if op.remove else _checked(op.key, op.value, known[op.key])
+        changes[op.key] = None if op.remove else _checked(op.key, op.value, keys[op.key])
     return changes
 
 

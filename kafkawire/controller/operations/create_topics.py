@@ -231,20 +231,22 @@ def _manual(state: ControllerState, topic: CreatableTopic) -> Work[list[Partitio
                 E.INVALID_REQUEST,
                 f"A manual partition assignment was specified, but {name} was not set to -1.",
             )
-    made: dict[int, PartitionRegistration] = {}
+    partitions: dict[int, PartitionRegistration] = {}
     factor = None
     for each in topic.assignments:
-        if each.partition_index in made:
+        if each.partition_index in partitions:
             raise Refused(
                 E.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {each.partition_index}",
             )
-        made[each.partition_index] = given(state, each.broker_ids, factor, each.partition_index)
+        partitions[each.partition_index] = given(
+            state, each.broker_ids, factor, each.partition_index
+        )
         factor = len(each.broker_ids)
         yield
-    if set(made) != set(range(len(made))):
+    if set(partitions) != set(range(len(partitions))):
         raise Refused(
             E.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
-    return [made[index] for index in range(len(made))]
+    return [partitions[index] for index in range(len(partitions))]

@@ -66,10 +66,10 @@ def _wanted(
                 yield each.topic, index
         return
     indexes = state.image.indexes
-    found = indexes.leaders.of(NO_LEADER)
+    partitions = indexes.leaders.of(NO_LEADER)
     if type is ElectionType.PREFERRED:
-        found += indexes.imbalanced.of(True)
-    for topic_id, index in found:
+        partitions += indexes.imbalanced.of(True)
+    for topic_id, index in partitions:
         yield state.image.topics[topic_id].name, index
 
 

@@ -72,9 +72,9 @@ def _alter(
             E.UNKNOWN_TOPIC_OR_PARTITION,
             f"Unable to find partition {name}:{wanted.partition_index}.",
         )
-    at = TopicIdPartition(topic.topic_id, wanted.partition_index)
+    key = TopicIdPartition(topic.topic_id, wanted.partition_index)
     if wanted.replicas is None:
-        _cancel(state, at, partition)
+        _cancel(state, key, partition)
         return
     replicas = checked(state, wanted.replicas, None)
     original = [each for each in partition.replicas if each not in partition.adding]
@@ -87,7 +87,7 @@ def _alter(
     adding = tuple(sorted(set(replicas) - set(original)))
     change_partition(
         state,
-        at,
+        key,
         PartitionTarget(replicas=replicas + removing, removing=removing, adding=adding),
     )
 

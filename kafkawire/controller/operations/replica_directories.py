@@ -33,11 +33,13 @@ def assign_replicas_to_dirs(
         for topic in directory.topics:
             rows = []
             for each in topic.partitions:
-                at = TopicIdPartition(topic.topic_id, each.partition_index)
-                error = _assign(state, at, body.broker_id, directory.id)
+                key = TopicIdPartition(topic.topic_id, each.partition_index)
+                error = _assign(state, key, body.broker_id, directory.id)
                 if not error and not broker.has_online_directory(directory.id):
-                    offline[at] = None
-                rows.append(responses.PartitionData(partition_index=at.partition, error_code=error))
+                    offline[key] = None
+                rows.append(
+                    responses.PartitionData(partition_index=key.partition, error_code=error)
+                )
             topics.append(responses.TopicData(topic_id=topic.topic_id, partitions=rows))
         response.directories.append(responses.DirectoryData(id=directory.id, topics=topics))
     leave_isr(state, list(offline), body.broker_id)

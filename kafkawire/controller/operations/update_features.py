@@ -119,11 +119,11 @@ def _supported(state: ControllerState, feature: str) -> Iterator[tuple[str, tupl
         ranges = {name: (low, high) for name, low, high in broker.features}
         yield f"Broker {broker.broker_id}", ranges.get(feature, (0, 0))
     for controller in state.image.controllers.values():
-        found = {
+        levels = {
             each.name: (each.min_supported_version, each.max_supported_version)
             for each in controller.features
         }
-        yield f"Controller {controller.controller_id}", found.get(feature, (0, 0))
+        yield f"Controller {controller.controller_id}", levels.get(feature, (0, 0))
 
 
 def _write(state: ControllerState, each: FeatureUpdateKey) -> None:

@@ -56,8 +56,8 @@ class AssignmentsManager:
         directories: dict[bytes, dict[bytes, list[PartitionData]]] = {}
         for key, directory in self._sent.items():
             topics = directories.setdefault(directory, {})
-            found = PartitionData(partition_index=key.partition)
-            topics.setdefault(key.topic_id, []).append(found)
+            data = PartitionData(partition_index=key.partition)
+            topics.setdefault(key.topic_id, []).append(data)
         return AssignReplicasToDirsRequest(
             broker_id=self._broker_id,
             broker_epoch=broker_epoch,

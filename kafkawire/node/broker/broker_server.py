@@ -177,9 +177,9 @@ class BrokerServer:
             if each.name in offline and each.name not in self._offline
         ]
         self._offline = offline
-        found: list[Output] = []
+        outputs: list[Output] = []
         for each in failed:
-            found.append(DirectoryFailed(each.name, each.offline or ""))
+            outputs.append(DirectoryFailed(each.name, each.offline or ""))
             if each.directory_id is not None:
                 self.lifecycle.directory_failed(each.directory_id, now)
         keys = tuple(
@@ -187,7 +187,7 @@ class BrokerServer:
             for key, replica in self.replicas.partitions.items()
             if self.logs.directory_of(TopicPartition(replica.topic, key.partition)) in failed
         )
-        return [*found, *self.replicas.handle(LogsFailed(keys), now)]
+        return [*outputs, *self.replicas.handle(LogsFailed(keys), now)]
 
     def _assign(self, keys: Iterable[TopicIdPartition]) -> None:
         """Report the directories of replicas where they are not those of the metadata."""
@@ -261,11 +261,11 @@ class BrokerServer:
         image = self.loader.image
         self._publisher.delete_strays(image, delta.partitions, deleted, self._now_ms())
         throttled = self._throttles.publish(image, delta)
-        found: list[Output] = [*self.replicas.handle(MetadataPublished(image, delta), now)]
+        outputs: list[Output] = [*self.replicas.handle(MetadataPublished(image, delta), now)]
         if throttled is not None:
-            found += self.replicas.handle(throttled, now)
+            outputs += self.replicas.handle(throttled, now)
         self._assign(delta.partitions)
-        return [*found, Published(image, delta)]
+        return [*outputs, Published(image, delta)]
 
     def _open_log(self, key: TopicIdPartition) -> StoredReplicaLog:
         try:
@@ -317,12 +317,12 @@ class BrokerServer:
         """Handle the response to a registration or a heartbeat."""
         before, refused = self.lifecycle.epoch, self.lifecycle.error
         self.lifecycle.handle(body, now)
-        found: list[Output] = []
+        outputs: list[Output] = []
         if self.lifecycle.error not in (refused, 0):
-            found.append(BrokerRefused(self.lifecycle.error))
+            outputs.append(BrokerRefused(self.lifecycle.error))
         if self.lifecycle.epoch != before:
-            found += self.replicas.handle(Registered(self.lifecycle.epoch), now)
-        return [*found, *self.maybe_publish_first(now)]
+            outputs += self.replicas.handle(Registered(self.lifecycle.epoch), now)
+        return [*outputs, *self.maybe_publish_first(now)]
 
     def _rolled(self, partition: TopicPartition, base_offset: int) -> None:
         self._changes.append(SegmentRolled(partition, base_offset))
@@ -339,11 +339,11 @@ class BrokerServer:
 
     def changes(self) -> list[Output]:
         """Report what the logs did, and the state if it changed."""
-        found, self._changes = self._changes, []
+        changes, self._changes = self._changes, []
         if self.lifecycle.state is not self._state:
             self._state = self.lifecycle.state
-            found.append(BrokerStateChanged(self._state))
-        return found
+            changes.append(BrokerStateChanged(self._state))
+        return changes
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`, or when the lifecycle has something to send.

@@ -71,14 +71,14 @@ class ControllerChannel:
 
     def due(self, now: float) -> list[tuple[int, Pending]]:
         """Take the requests that are to be sent now, with the numbers of their responses."""
-        found = [
+        endpoints = [
             (number, each)
             for number, each in self._pending.items()
             if each.send_at is not None and each.send_at <= now
         ]
-        for _, each in found:
+        for _, each in endpoints:
             each.send_at = None
-        return found
+        return endpoints
 
     def handle(self, number: int, body: Message | None, now: float) -> list[Response]:
         """Handle a response; return it unless the request is to be sent again."""

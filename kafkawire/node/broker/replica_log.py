@@ -230,20 +230,20 @@ class StoredReplicaLog:
         """Return the bytes of batches from `start` to before `end`; 0 if the directory fails."""
         if start >= end:
             return 0
-        known = self._sizes.between(start, end)
-        if known is None:
+        size = self._sizes.between(start, end)
+        if size is None:
             with suppress(KafkaStorageError, CorruptFile):
-                known = self.log.bytes_from(start) - self.log.bytes_from(end)
-        return known or 0
+                size = self.log.bytes_from(start) - self.log.bytes_from(end)
+        return size or 0
 
     @of_directory
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """List the aborted transactions with records between two offsets."""
-        found = self.log.aborted_transactions(start, end)
-        return [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
+        aborted = self.log.aborted_transactions(start, end)
+        return [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted]
 
     @of_directory
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Find the first record at or after a timestamp; MAX_TIMESTAMP: the latest of all."""
-        found = find_offset(self.log, timestamp)
-        return None if found is None else TimestampOffset(found.timestamp, found.offset)
+        position = find_offset(self.log, timestamp)
+        return None if position is None else TimestampOffset(position.timestamp, position.offset)

@@ -40,9 +40,9 @@ class Throttles:
         return None if self._published == was else self._published
 
     def _rate(self, image: MetadataImage, side: str) -> float | None:
-        found = broker_value(image, f"{side}.rate", {}, str(self._broker_id))
-        is_limit = found.isdecimal() and int(found) < NO_LIMIT
-        return float(found) if is_limit else None
+        rate = broker_value(image, f"{side}.rate", {}, str(self._broker_id))
+        is_limit = rate.isdecimal() and int(rate) < NO_LIMIT
+        return float(rate) if is_limit else None
 
     def _partitions(self, image: MetadataImage, side: str) -> Iterator[TopicIdPartition]:
         """Find the partitions that are throttled on this broker."""
@@ -60,5 +60,5 @@ class Throttles:
 
 
 def _replicas(image: MetadataImage, key: TopicIdPartition) -> tuple[int, ...]:
-    found = image.partition(key)
-    return () if found is None else tuple(found.replicas)
+    partition = image.partition(key)
+    return () if partition is None else tuple(partition.replicas)

@@ -158,9 +158,9 @@ class Peers:
         """Close connections whose request has no response in time."""
         outcome = Outcome()
         while (number := self.deadlines.pop_due(now)) is not None:
-            found = self._handled(number, self._peers[number].machine.advance(now), now)
-            outcome.effects += found.effects
-            outcome.arrived += found.arrived
+            requests = self._handled(number, self._peers[number].machine.advance(now), now)
+            outcome.effects += requests.effects
+            outcome.arrived += requests.arrived
         return outcome
 
     def _handled(self, number: int, effects: list[ConnectionEffect], now: float) -> Outcome:
@@ -180,9 +180,9 @@ class Peers:
                 case ConnectionReady():
                     if peer.request is not None:
                         submit = Submit(peer.request, peer.deadline)
-                        found = self._carry_out(number, peer.machine.handle(submit, now), now)
-                        outcome.effects += found.effects
-                        outcome.arrived += found.arrived
+                        requests = self._carry_out(number, peer.machine.handle(submit, now), now)
+                        outcome.effects += requests.effects
+                        outcome.arrived += requests.arrived
                 case ResponseReceived():
                     self._settle(peer, effect.message, outcome)
                     self._keep(number, peer)

@@ -80,9 +80,9 @@ class KafkaMetadataLog:
             self._log = UnifiedLog(disk, PARTITION, config, now_ms=now_ms(), checkpoint=checkpoint)
         except CorruptFile as error:
             raise CorruptFile(self._path(error.path), f"{error.reason}; {ADVICE}") from None
-        found = map(_CHECKPOINT.fullmatch, disk.list(FOLDER))
+        matches = map(_CHECKPOINT.fullmatch, disk.list(FOLDER))
         self._snapshots = sorted(
-            SnapshotId(int(match[1]), int(match[2])) for match in found if match is not None
+            SnapshotId(int(match[1]), int(match[2])) for match in matches if match is not None
         )
         self._drop_before_snapshot()
 
@@ -146,10 +146,10 @@ class KafkaMetadataLog:
         """Append batches that continue the log."""
         offset, epoch = self.end
         for batch in RecordBatches(batches):
-            found = OffsetAndEpoch(batch.base_offset, batch.partition_leader_epoch)
-            if found.offset != offset or found.epoch < epoch:
-                raise ValueError(f"batch {found} does not continue a log that ends at {self.end}")
-            offset, epoch = batch.last_offset + 1, found.epoch
+            end = OffsetAndEpoch(batch.base_offset, batch.partition_leader_epoch)
+            if end.offset != offset or end.epoch < epoch:
+                raise ValueError(f"batch {end} does not continue a log that ends at {self.end}")
+            offset, epoch = batch.last_offset + 1, end.epoch
         self._log.append(batches, self._now_ms(), AppendOrigin.COORDINATOR)
         self._log.update_high_watermark(offset)
 

@@ -110,12 +110,12 @@ class RaftManager:
 
     def start(self, now: float) -> list[Output]:
         """Begin where the replica stopped."""
-        found: list[Output] = []
+        outputs: list[Output] = []
         latest = self.log.latest_snapshot
         if latest is not None and latest.offset:
-            found.append(self._loaded(latest))
+            outputs.append(self._loaded(latest))
         effects = self.client.start(self._quorum_state, now)
-        return [*found, *self._outputs(effects)]
+        return [*outputs, *self._outputs(effects)]
 
     def handle(self, event: Event, now: float) -> list[Output]:
         """Handle an event of the quorum."""
@@ -130,24 +130,24 @@ class RaftManager:
         return self.client.next_deadline()
 
     def _outputs(self, effects: list[RaftEffect]) -> list[Output]:
-        found: list[Output] = []
+        outputs: list[Output] = []
         for effect in effects:
             match effect:
                 case PersistQuorumState():
                     self.log.write_quorum_state(effect.text)
                 case HighWatermark():
-                    found += self._committed(effect.offset)
+                    outputs += self._committed(effect.offset)
                 case Load():
-                    found.append(self._loaded(effect.snapshot_id))
+                    outputs.append(self._loaded(effect.snapshot_id))
                 case Leads():
-                    found.append(BecameLeader(effect.epoch, self.log.end.offset))
+                    outputs.append(BecameLeader(effect.epoch, self.log.end.offset))
                 case EndMoved():
-                    found.append(LogEndMoved(effect.epoch, effect.end_offset))
+                    outputs.append(LogEndMoved(effect.epoch, effect.end_offset))
                 case Follows():
-                    found.append(Resigned(effect.epoch))
+                    outputs.append(Resigned(effect.epoch))
                 case Send() | Reply() | LeaderChanged() | Failed() | Fault():
-                    found.append(effect)
-        return found
+                    outputs.append(effect)
+        return outputs
 
     # -- records
 
@@ -158,8 +158,8 @@ class RaftManager:
         if self.log.end.offset != base_offset:
             return self.resign(epoch, now)
         values = tuple(encode_log_message(*each) for each in records)
-        found = self.handle(Append(base_offset, epoch, values), now)
-        return found + (self.resign(epoch, now) if any(map(_failed, found)) else [])
+        outputs = self.handle(Append(base_offset, epoch, values), now)
+        return outputs + (self.resign(epoch, now) if any(map(_failed, outputs)) else [])
 
     def resign(self, epoch: int, now: float) -> list[Output]:
         """Give up the leadership of an epoch."""
@@ -167,19 +167,19 @@ class RaftManager:
 
     def _committed(self, offset: int) -> list[Output]:
         """Decode the records up to an offset."""
-        found: list[Output] = []
+        outputs: list[Output] = []
         while self._handed_on < offset:
             data = self.log.read(self._handed_on, READ_BYTES)
             for batch in RecordBatches(data):
                 if batch.base_offset >= offset:
-                    return found
+                    return outputs
                 self._handed_on = batch.last_offset + 1
                 self._since_snapshot += batch.end - batch.start
                 if not batch.control:
-                    found.append(Committed(batch.base_offset, list(_decoded(batch))))
+                    outputs.append(Committed(batch.base_offset, list(_decoded(batch))))
             if not data:
                 raise InvalidMetadataRecord("missing from the log", "", self._handed_on)
-        return found
+        return outputs
 
     # -- snapshots
 

@@ -44,9 +44,9 @@ class LeaderEpochs:
             return EpochEndOffset()
         if epoch == self.latest_epoch:
             return EpochEndOffset(epoch, log_end_offset)
-        at = bisect_right(self.entries, epoch, key=_epoch)
-        end = self.entries[at].start_offset
-        return EpochEndOffset(self.entries[at - 1].epoch if at else epoch, end)
+        index = bisect_right(self.entries, epoch, key=_epoch)
+        end = self.entries[index].start_offset
+        return EpochEndOffset(self.entries[index - 1].epoch if index else epoch, end)
 
     def truncate_from_end(self, offset: int) -> None:
         """Drop the epochs that start at `offset` or after it."""
@@ -55,9 +55,9 @@ class LeaderEpochs:
 
     def truncate_from_start(self, offset: int) -> None:
         """Let the epoch of `offset` start there, and drop those before."""
-        at = bisect_right(self.entries, offset, key=_start)
-        if at:
-            self.entries[:at] = [EpochEntry(self.entries[at - 1].epoch, offset)]
+        index = bisect_right(self.entries, offset, key=_start)
+        if index:
+            self.entries[:index] = [EpochEntry(self.entries[index - 1].epoch, offset)]
 
 
 def _epoch(entry: EpochEntry) -> int:

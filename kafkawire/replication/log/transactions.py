@@ -57,10 +57,10 @@ class Transactions:
 
     def aborted(self, start: int, end: int) -> list[AbortedTransaction]:
         """List the aborted transactions with records from `start` to before `end`."""
-        at = bisect_left(self._aborted, start, key=_last)
+        index = bisect_left(self._aborted, start, key=_last)
         return [
             AbortedTransaction(one.producer_id, one.first_offset)
-            for one in self._aborted[at:]
+            for one in self._aborted[index:]
             if one.first_offset < end
         ]
 

@@ -130,8 +130,8 @@ class FileDisk:
             full.unlink()
 
     def usage(self) -> DiskUsage:
-        found = shutil.disk_usage(self._root)
-        return DiskUsage(found.total, found.free)
+        usage = shutil.disk_usage(self._root)
+        return DiskUsage(usage.total, usage.free)
 
     def close(self) -> None:
         """Close all files; locks end."""
@@ -145,10 +145,10 @@ class FileDisk:
         return f"{self._root}/{path}" if path else self._root
 
     def _descriptor(self, path: str, create: int = 0) -> int:
-        found = self._open.get(path)
-        if found is not None:
+        file = self._open.get(path)
+        if file is not None:
             self._open.move_to_end(path)
-            return found
+            return file
         opened = os.open(self._full(path), OPEN_FLAGS | create, MODE)
         self._open[path] = opened
         if len(self._open) > self._max_open:

@@ -213,17 +213,17 @@ class MemoryDisk:
         return node
 
     def _file(self, path: str) -> MemoryFile:
-        found = self._find(path)
-        if not isinstance(found, MemoryFile):
-            raise _error(errno.ENOENT if found is None else errno.EISDIR, path)
-        self._files[path] = found
-        return found
+        file = self._find(path)
+        if not isinstance(file, MemoryFile):
+            raise _error(errno.ENOENT if file is None else errno.EISDIR, path)
+        self._files[path] = file
+        return file
 
     def _directory(self, path: str, wanted: str) -> _Directory:
-        found = self._find(path)
-        if not isinstance(found, _Directory):
-            raise _error(errno.ENOENT if found is None else errno.ENOTDIR, wanted)
-        return found
+        file = self._find(path)
+        if not isinstance(file, _Directory):
+            raise _error(errno.ENOENT if file is None else errno.ENOTDIR, wanted)
+        return file
 
 
 def _name(path: str) -> str:

@@ -94,15 +94,15 @@ class MemoryFile:
         """Read bytes; those of one append as they are kept, without a copy."""
         end = min(end, self.size)
         parts: list[bytes | bytearray | memoryview] = []
-        at = bisect_right(self._starts, position) - 1
+        index = bisect_right(self._starts, position) - 1
         while position < end:
-            start, data = self._starts[at], self._chunks[at].data
+            start, data = self._starts[index], self._chunks[index].data
             stop = min(end, start + len(data))
             if (position, stop) == (start, start + len(data)):
                 parts.append(data)
             else:
                 parts.append(memoryview(data)[position - start : stop - start])
-            position, at = stop, at + 1
+            position, index = stop, index + 1
         if len(parts) == 1 and isinstance(parts[0], bytes):
             return parts[0]
         return b"".join(parts)

@@ -77,14 +77,14 @@ class FileRecords:
 
     def headers(self, position: int = 0) -> Iterator[StoredBatch]:
         """Yield the headers of batches from a position on. Raises CorruptFile."""
-        chunk, at, size = b"", 0, FIRST_CHUNK
+        chunk, start, size = b"", 0, FIRST_CHUNK
         while position < self.size:
-            if position + HEADER_BYTES > at + len(chunk):
-                at = position
-                chunk = self._disk.read(self.path, at, min(size, self.size - at))
+            if position + HEADER_BYTES > start + len(chunk):
+                start = position
+                chunk = self._disk.read(self.path, start, min(size, self.size - start))
                 size = min(2 * size, CHUNK)
-            yield self._stored(chunk, position - at, position, whole=False)
-            position += LENGTH.unpack_from(chunk, position - at + 8)[0] + LOG_OVERHEAD
+            yield self._stored(chunk, position - start, position, whole=False)
+            position += LENGTH.unpack_from(chunk, position - start + 8)[0] + LOG_OVERHEAD
 
     def batches(self, position: int = 0) -> Iterator[StoredBatch]:
         """Yield whole batches from a position on. Raises CorruptFile."""

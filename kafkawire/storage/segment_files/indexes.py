@@ -112,10 +112,10 @@ class OffsetIndex:
 
     def lookup(self, offset: int) -> OffsetPosition:
         """Return the last entry up to an offset."""
-        at = self.entries.first_above(offset - self._base, lambda entry: entry[0])
-        if at == 0:
+        index = self.entries.first_above(offset - self._base, lambda entry: entry[0])
+        if index == 0:
             return OffsetPosition(self._base, 0)
-        relative, position = self.entries.at(at - 1)
+        relative, position = self.entries.at(index - 1)
         return OffsetPosition(self._base + relative, position)
 
     def append(self, offset: int, position: int) -> None:
@@ -193,13 +193,13 @@ class TransactionIndex:
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTxn], bool]:
         """List transactions in a range of offsets; return whether later segments have none."""
-        found = []
+        entries = []
         for aborted in self:
             if aborted.last_offset >= start and aborted.first_offset < end:
-                found.append(aborted)
+                entries.append(aborted)
             if aborted.last_stable_offset >= end:
-                return found, True
-        return found, False
+                return entries, True
+        return entries, False
 
     def check(self) -> bool:
         """Whether the file can be that of its segment: its end is looked at."""

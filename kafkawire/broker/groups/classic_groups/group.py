@@ -144,8 +144,8 @@ class Group(GroupMetadata):
             effects += self._forget_pending(member_id, now)
             return E.NONE
         if group_instance_id is not None and member_id == "":
-            found = self.members.instance(group_instance_id)
-            member_id = "" if found is None else found.member_id
+            member = self.members.instance(group_instance_id)
+            member_id = "" if member is None else member.member_id
         error = self.members.identity_error(member_id, group_instance_id)
         if not error:
             effects += self.remove(member_id, now)

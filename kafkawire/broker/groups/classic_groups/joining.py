@@ -32,9 +32,9 @@ def join(group: GroupMetadata, request: Join, now: float) -> list[Effect]:
         return [Joined(request.reply_to, error, request.member_id)]
     if request.member_id in group.members:
         return _join_again(group, request, group.members[request.member_id], now)
-    known = group.members.instance(request.group_instance_id)
-    if known is not None:
-        return _replace(group, request, known, now)
+    member = group.members.instance(request.group_instance_id)
+    if member is not None:
+        return _replace(group, request, member, now)
     return _join_new(group, request, now)
 
 

@@ -106,8 +106,8 @@ def _join_refusal(
     group: ConsumerGroupMetadata, request: HeartbeatRequest, current_id: str | None
 ) -> Refusal | None:
     if current_id is None:
-        known = request.member_id in group.subscriptions
-        return None if known else _full_refusal(group)
+        is_member = request.member_id in group.subscriptions
+        return None if is_member else _full_refusal(group)
     is_classic = group.subscriptions[current_id].classic is not None
     if is_classic or group.current.get(current_id, Current()).epoch == LEAVE_STATIC:
         return None

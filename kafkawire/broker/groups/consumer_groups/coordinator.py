@@ -127,16 +127,16 @@ class ConsumerGroups(ModernGroups[ConsumerGroup]):
         return self._context.new_uuid().hex()
 
     def _admits(self, group: ConsumerGroup, request: HeartbeatRequest) -> bool:
-        known = group.subscriptions.get(request.member_id)
-        before = known or NO_SUBSCRIPTION
-        size = before.updated(request).size - (0 if known is None else before.size)
-        return self._usage.admits_members(known is None, size)
+        subscription = group.subscriptions.get(request.member_id)
+        before = subscription or NO_SUBSCRIPTION
+        size = before.updated(request).size - (0 if subscription is None else before.size)
+        return self._usage.admits_members(subscription is None, size)
 
     def _admits_join(self, group: ConsumerGroup, request: Join) -> bool:
-        known = group.subscriptions.get(request.member_id)
+        subscription = group.subscriptions.get(request.member_id)
         size = sum(len(name) + len(metadata) for name, metadata in request.protocols)
         return self._usage.admits_members(
-            known is None, size - (0 if known is None else known.size)
+            subscription is None, size - (0 if subscription is None else subscription.size)
         )
 
     def due(self, group_id: str, now: float) -> None:

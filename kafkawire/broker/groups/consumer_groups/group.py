@@ -154,10 +154,10 @@ class ConsumerGroup(ConsumerGroupMetadata):
 
     def _subscribe(self, request: HeartbeatRequest, topics: Topics, wall_ms: int) -> None:
         """Take over what a member says of itself; a change of topics is a new group epoch."""
-        known = self.subscriptions.get(request.member_id)
-        before = known or NO_SUBSCRIPTION
+        subscription = self.subscriptions.get(request.member_id)
+        before = subscription or NO_SUBSCRIPTION
         after = before.updated(request)
-        if known is None or after != before:
+        if subscription is None or after != before:
             self.change(changes.SubscriptionChanged(request.member_id, after))
             self._drop_regex(before.topic_regex)
         self._resolve(request, topics, wall_ms)

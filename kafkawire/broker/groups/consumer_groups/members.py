@@ -114,7 +114,7 @@ class Subscription:
 
     def updated(self, request: HeartbeatRequest) -> Subscription:
         """Return what it is after a heartbeat."""
-        given = {
+        fields = {
             "instance_id": request.instance_id,
             "rack_id": request.rack_id,
             "topic_names": request.topic_names,
@@ -122,7 +122,7 @@ class Subscription:
             "server_assignor": request.server_assignor,
         }
         changed: dict[str, Any] = {
-            name: value for name, value in given.items() if value is not None
+            name: value for name, value in fields.items() if value is not None
         }
         if request.rebalance_timeout_ms != NOT_SET:
             changed["rebalance_timeout_ms"] = request.rebalance_timeout_ms

@@ -48,8 +48,8 @@ def _results(broker: Broker, body: LeaderAndIsrRequest) -> Work[LeaderAndIsrResp
     errors = []
     for topic, state in _states(body):
         yield 1
-        known = broker.topics.partition(topic, state.partition_index)
-        hosted = known is not None and broker.node_id in known.replicas
+        partition = broker.topics.partition(topic, state.partition_index)
+        hosted = partition is not None and broker.node_id in partition.replicas
         error = broker.control.become(
             (topic, state.partition_index),
             state.leader_epoch,

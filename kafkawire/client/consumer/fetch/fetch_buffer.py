@@ -157,8 +157,8 @@ class FetchBuffer:
     def _is_current(self, fetch: CompletedFetch) -> bool:
         if fetch.partition not in self._positions:
             return False
-        at = self._positions[fetch.partition].position
-        return at is not None and at.offset == fetch.position.offset
+        position = self._positions[fetch.partition].position
+        return position is not None and position.offset == fetch.position.offset
 
     def _ends_at(self, fetch: CompletedFetch, position: Position) -> bool:
         end = fetch.end

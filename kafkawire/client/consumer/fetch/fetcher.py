@@ -279,29 +279,31 @@ class Fetcher:
         state.log_start_offset = data.log_start_offset
         if data.preferred_read_replica >= 0:
             self._replicas[partition] = data.preferred_read_replica, now + PREFERRED_REPLICA_TTL_S
-        at = self._start_of(partition, requested)
+        start = self._start_of(partition, requested)
         if not data.records:
             state.failures = 0
-        if not data.records or at is None:
+        if not data.records or start is None:
             return []
         committed = self._config.isolation_level is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or []) if committed else None
         check = self._config.check_crcs
-        stuck = without_progress(data.records, at.offset, version)
+        stuck = without_progress(data.records, start.offset, version)
         if stuck:
-            return self._fail_at(at.offset, FetchFailed(stuck, partitions=[partition]), now)
+            return self._fail_at(start.offset, FetchFailed(stuck, partitions=[partition]), now)
         state.failures = 0
         self.fetch_buffer.put(
-            CompletedFetch(partition, at, data.records, aborted, check_crcs=check)
+            CompletedFetch(partition, start, data.records, aborted, check_crcs=check)
         )
         return []
 
     def _start_of(self, partition: TopicPartition, requested: PartitionFetch) -> Position | None:
         """Return where the records of a response begin; None if that is outdated."""
-        at = self._positions[partition].position
-        if at is None or at.offset != requested.fetch_offset:
-            at = self.fetch_buffer.next_position(partition)
-        return at if at is not None and at.offset == requested.fetch_offset else None
+        position = self._positions[partition].position
+        if position is None or position.offset != requested.fetch_offset:
+            position = self.fetch_buffer.next_position(partition)
+        return (
+            position if position is not None and position.offset == requested.fetch_offset else None
+        )
 
     def _on_partition_error(
         self,
@@ -344,8 +346,8 @@ class Fetcher:
     def _fail_at(self, offset: int, error: FetchFailed, now: float) -> Effects:
         """Fail a partition at its position; ahead of it, fetch again later: records come first."""
         partition = error.partitions[0]
-        at = self._positions[partition].position
-        if at is not None and at.offset == offset:
+        position = self._positions[partition].position
+        if position is not None and position.offset == offset:
             return self._fail([partition], error)
         self._hold(partition, now)
         return []

@@ -239,13 +239,13 @@ class Committing:
         """Retry the SYNC commit, if there is time; complete the others with the error."""
         last = self._sent[-1]
         self._failures += 1
-        at = now + self._backoff.after(self._failures, self._rng)
-        if last.kind is not CommitKind.SYNC or at >= last.deadline:
+        retry_at = now + self._backoff.after(self._failures, self._rng)
+        if last.kind is not CommitKind.SYNC or retry_at >= last.deadline:
             return self._complete(error, now)
         completed = [Committed(each, error) for each in self._sent[:-1]]
         self._sent.clear()
         self._waiting.appendleft(last)
-        self._retry_at = at
+        self._retry_at = retry_at
         return [*completed]
 
     def _complete(self, error: ConsumerError | None, now: float) -> Effects:
