@@ -64,6 +64,7 @@ class Admin(BlockingClient[asynchronous.Admin]):
     list_partition_reassignments = waiting(asynchronous.Admin.list_partition_reassignments)
     elect_leaders = waiting(asynchronous.Admin.elect_leaders)
     remove_members_from_group = waiting(asynchronous.Admin.remove_members_from_group)
+    describe_share_groups = waiting(asynchronous.Admin.describe_share_groups)
     share_group_offsets = waiting(asynchronous.Admin.share_group_offsets)
     alter_share_group_offsets = waiting(asynchronous.Admin.alter_share_group_offsets)
     delete_share_group_offsets = waiting(asynchronous.Admin.delete_share_group_offsets)

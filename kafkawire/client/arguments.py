@@ -34,6 +34,13 @@ def text(value: object, name: str, *, longest: int = LONGEST_ID) -> str:
     return str.__str__(value)  # of a subclass, the text itself
 
 
+def texts(value: object, name: str) -> tuple[str, ...]:
+    """Return several texts, each as of `text`. Raises InvalidValue, also for one bare str."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidValue(f"expected several str, got {type(value).__name__}", name)
+    return tuple(text(each, f"{name}[{at}]") for at, each in enumerate(value))
+
+
 def topic_name(value: object, name: str = "topic") -> str:
     """Return a topic name that every version of every request can carry.
 

@@ -4,6 +4,15 @@ One call, one response; a broker's error is a BrokerError with its code and mess
 """
 
 from .admin import Admin
+from .group_values import (
+    CommittedOffset,
+    GroupInfo,
+    GroupListing,
+    MemberInfo,
+    ShareGroupInfo,
+    ShareGroupOffset,
+    ShareMemberInfo,
+)
 from .security.values import (
     DEFAULT_ENTITY,
     AclBinding,
@@ -21,16 +30,12 @@ from .values import (
     BrokerInfo,
     BrokerVersions,
     ClusterInfo,
-    CommittedOffset,
     ConfigEntry,
     ConfigResource,
     ConfigSynonym,
     Feature,
-    GroupInfo,
-    GroupListing,
     HangingTransaction,
     LogDirInfo,
-    MemberInfo,
     Offset,
     PartitionInfo,
     PartitionReassignment,
@@ -38,7 +43,6 @@ from .values import (
     QuorumInfo,
     QuorumReplica,
     ReplicaInfo,
-    ShareGroupOffset,
     TopicInfo,
     TransactionInfo,
     TransactionListing,
@@ -77,7 +81,9 @@ __all__ = [
     "QuotaFilter",
     "ReplicaInfo",
     "ScramCredential",
+    "ShareGroupInfo",
     "ShareGroupOffset",
+    "ShareMemberInfo",
     "TopicInfo",
     "TransactionInfo",
     "TransactionListing",

@@ -20,7 +20,7 @@ from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscript
 from ...protocol.error_code import ErrorCode
 from ...protocol.versioned import encode_versioned
 from .calls import CallRunner, check, only
-from .values import GroupInfo, MemberInfo
+from .group_values import GroupInfo, MemberInfo
 
 PROTOCOL_TYPE: Final = "consumer"
 MEMBER_VERSION: Final = 0

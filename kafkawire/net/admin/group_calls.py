@@ -1,14 +1,27 @@
-"""The calls of an admin client about groups: members, committed offsets, those of share groups."""
+"""The calls of an admin client about groups: members, epochs, offsets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
 
-from ...client.arguments import INT64, text, topic_names, topic_partition, topic_partitions, whole
+from ...client.arguments import (
+    INT64,
+    text,
+    texts,
+    topic_names,
+    topic_partition,
+    topic_partitions,
+    whole,
+)
 from ...messages.list_groups_request import ListGroupsRequest
 from . import groups, share_groups
+from .calls import CallRunner
+from .group_values import CommittedOffset, GroupInfo, GroupListing, ShareGroupInfo, ShareGroupOffset
 from .session import AdminSession
-from .values import CommittedOffset, GroupInfo, GroupListing, ShareGroupOffset
+
+G = TypeVar("G")
 
 
 class GroupCalls(AdminSession):
@@ -23,8 +36,8 @@ class GroupCalls(AdminSession):
         only such groups, e.g. consumer or classic, from brokers of 3.8 on (KIP-848).
         """
         request = ListGroupsRequest(
-            states_filter=[text(each, "states") for each in states],
-            types_filter=[text(each, "types") for each in types],
+            states_filter=list(texts(states, "states")),
+            types_filter=list(texts(types, "types")),
         )
         return await groups.list_groups(self._calls, await self._brokers(), request)
 
@@ -69,26 +82,38 @@ class GroupCalls(AdminSession):
         await groups.remove_members(
             self._calls,
             text(group_id, "group_id"),
-            [text(name, "member_ids") for name in member_ids],
-            [text(name, "instance_ids") for name in instance_ids],
+            list(texts(member_ids, "member_ids")),
+            list(texts(instance_ids, "instance_ids")),
             text(reason, "reason"),
         )
 
+    async def describe_share_groups(self, group_ids: Iterable[str]) -> dict[str, ShareGroupInfo]:
+        """Describe share groups, by id: their epochs and members (KIP-932)."""
+        return await self._each(group_ids, share_groups.describe_group)
+
     async def share_group_offsets(self, group_id: str) -> dict[tuple[str, int], ShareGroupOffset]:
         """Return where a share group is in each partition that it has read from."""
-        return await share_groups.describe(self._calls, text(group_id, "group_id"))
+        return await share_groups.describe_offsets(self._calls, text(group_id, "group_id"))
 
     async def alter_share_group_offsets(
         self, group_id: str, offsets: Mapping[tuple[str, int], int]
     ) -> None:
         """Set start offsets, (topic, partition) -> offset, of a share group without members."""
         checked = _checked(offsets)
-        await share_groups.alter(self._calls, text(group_id, "group_id"), checked)
+        await share_groups.alter_offsets(self._calls, text(group_id, "group_id"), checked)
 
     async def delete_share_group_offsets(self, group_id: str, topics: Iterable[str]) -> None:
         """Delete the offsets in topics of a share group without members."""
         names = list(topic_names(topics))
-        await share_groups.delete(self._calls, text(group_id, "group_id"), names)
+        await share_groups.delete_offsets(self._calls, text(group_id, "group_id"), names)
+
+    async def _each(
+        self, group_ids: Iterable[str], describe: Callable[[CallRunner, str], Awaitable[G]]
+    ) -> dict[str, G]:
+        """Describe groups at once; raise what the first fails with."""
+        ids = list(dict.fromkeys(texts(group_ids, "group_ids")))
+        described = await asyncio.gather(*(describe(self._calls, each) for each in ids))
+        return dict(zip(ids, described, strict=True))
 
 
 def _checked(offsets: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:

@@ -42,7 +42,7 @@ from ...primitives import Message
 from ...protocol.error_code import ErrorCode
 from . import consumer_groups
 from .calls import CallRunner, check, only
-from .values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
+from .group_values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
 
 GROUPS_FROM: Final = 8
 """OffsetFetch has several groups from this version on (KIP-709)."""

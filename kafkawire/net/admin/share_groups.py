@@ -1,4 +1,4 @@
-"""Offsets of share groups (KIP-932), which their coordinator describes, sets and deletes."""
+"""Share groups (KIP-932): their coordinator describes members and offsets, and changes offsets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,56 @@ from ...messages.describe_share_group_offsets_request import (
     DescribeShareGroupOffsetsRequestGroup,
 )
 from ...messages.describe_share_group_offsets_response import DescribeShareGroupOffsetsResponse
+from ...messages.share_group_describe_request import ShareGroupDescribeRequest
+from ...messages.share_group_describe_response import Member, ShareGroupDescribeResponse
 from .calls import CallRunner, check, only
+from .group_values import ShareGroupInfo, ShareGroupOffset, ShareMemberInfo
 from .groups import coordinator
 from .reassignments import by_topic
-from .values import ShareGroupOffset
 
 
-async def describe(calls: CallRunner, group_id: str) -> dict[tuple[str, int], ShareGroupOffset]:
+async def describe_group(calls: CallRunner, group_id: str) -> ShareGroupInfo:
+    """Describe a group and its members."""
+    response = await calls.call(
+        coordinator(group_id),
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ShareGroupDescribeResponse,
+        lambda _: ShareGroupDescribeRequest(group_ids=[group_id]),
+        lambda response: [row.error_code for row in response.groups],
+    )
+    row = only(response.groups, f"group {group_id}")
+    check(row.error_code, f"group {group_id}", row.error_message)
+    return ShareGroupInfo(
+        row.group_id,
+        row.group_state,
+        row.group_epoch,
+        row.assignment_epoch,
+        row.assignor_name,
+        tuple(sorted(map(_member, row.members))),
+    )
+
+
+def _member(member: Member) -> ShareMemberInfo:
+    return ShareMemberInfo(
+        member.member_id,
+        member.rack_id,
+        member.member_epoch,
+        member.client_id,
+        member.client_host,
+        tuple(sorted(member.subscribed_topic_names)),
+        tuple(
+            sorted(
+                (topic.topic_name, partition)
+                for topic in member.assignment.topic_partitions
+                for partition in topic.partitions
+            )
+        ),
+    )
+
+
+async def describe_offsets(
+    calls: CallRunner, group_id: str
+) -> dict[tuple[str, int], ShareGroupOffset]:
     """Return the offsets of a group, sorted by partition."""
     group = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
     response = await calls.call(
@@ -49,7 +92,9 @@ async def describe(calls: CallRunner, group_id: str) -> dict[tuple[str, int], Sh
     return dict(sorted(offsets.items()))
 
 
-async def alter(calls: CallRunner, group_id: str, offsets: Mapping[tuple[str, int], int]) -> None:
+async def alter_offsets(
+    calls: CallRunner, group_id: str, offsets: Mapping[tuple[str, int], int]
+) -> None:
     """Set start offsets. BrokerError for the first partition that is refused."""
     topics = [
         AlterShareGroupOffsetsRequestTopic(
@@ -76,7 +121,7 @@ async def alter(calls: CallRunner, group_id: str, offsets: Mapping[tuple[str, in
             check(row.error_code, f"{topic.topic_name}-{row.partition_index}", row.error_message)
 
 
-async def delete(calls: CallRunner, group_id: str, names: Sequence[str]) -> None:
+async def delete_offsets(calls: CallRunner, group_id: str, names: Sequence[str]) -> None:
     """Delete offsets. BrokerError for the first topic that is refused."""
     topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in names]
     response = await calls.call(

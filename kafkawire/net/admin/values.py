@@ -173,56 +173,6 @@ class ConfigEntry(NamedTuple):
     documentation: str | None = None
 
 
-class GroupListing(NamedTuple):
-    """A group; state, type: "" from brokers that do not report them."""
-
-    group_id: str
-    protocol_type: str
-    state: str
-    type: str
-
-
-class MemberInfo(NamedTuple):
-    """A member of a group.
-
-    metadata, assignment: as the members wrote them (`kafkawire.messages.consumer_protocol_*` for
-    consumers).
-    """
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    metadata: bytes
-    assignment: bytes
-
-
-class GroupInfo(NamedTuple):
-    """A group and its members; protocol: the assignor, if the group has one."""
-
-    group_id: str
-    state: str
-    protocol_type: str
-    protocol: str
-    members: tuple[MemberInfo, ...]
-
-
-class CommittedOffset(NamedTuple):
-    """A committed offset of a group; leader_epoch: -1 if unknown."""
-
-    offset: int
-    leader_epoch: int
-    metadata: str
-
-
-class ShareGroupOffset(NamedTuple):
-    """Where a share group is in a partition. lag: records that it has not finished, -1: unknown."""
-
-    start_offset: int
-    leader_epoch: int
-    lag: int
-
-
 class Offset(NamedTuple):
     """An offset found by ListOffsets; both -1 without one."""
 
