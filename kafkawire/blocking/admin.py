@@ -35,6 +35,8 @@ class Admin(BlockingClient[asynchronous.Admin]):
     alter_group_config = waiting(asynchronous.Admin.alter_group_config)
     list_groups = waiting(asynchronous.Admin.list_groups)
     describe_group = waiting(asynchronous.Admin.describe_group)
+    describe_consumer_groups = waiting(asynchronous.Admin.describe_consumer_groups)
+    describe_streams_groups = waiting(asynchronous.Admin.describe_streams_groups)
     delete_group = waiting(asynchronous.Admin.delete_group)
     group_offsets = waiting(asynchronous.Admin.group_offsets)
     alter_group_offsets = waiting(asynchronous.Admin.alter_group_offsets)

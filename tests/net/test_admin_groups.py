@@ -9,7 +9,12 @@ import pytest
 from kafkawire import ErrorCode
 from kafkawire.blocking import Admin, Consumer, Producer, ShareConsumer
 from kafkawire.client.failures import BrokerError, ClientError
-from kafkawire.net.admin import ShareGroupOffset
+from kafkawire.messages import consumer_group_describe_response as consumers
+from kafkawire.messages import streams_group_describe_response as described
+from kafkawire.net.admin import ShareGroupOffset, StreamsTasks, StreamsTopic, Subtopology
+from kafkawire.net.admin.consumer_groups import classic_group_info, consumer_group_info
+from kafkawire.net.admin.group_values import GroupInfo, MemberInfo
+from kafkawire.net.admin.streams_groups import group_info
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_config import QUICK
 from kafkawire.net.server_thread import ServerThread
@@ -94,3 +99,92 @@ def test_a_fenced_producer_cannot_commit(
         pytest.raises(ClientError, match=r"(?i)fenced|epoch"),
     ):
         fenced(producer, server, admin)
+
+
+def test_tasks_of_a_streams_group_are_sorted_by_kind() -> None:
+    tasks = described.Assignment(
+        active_tasks=[
+            described.TaskIds(subtopology_id="1", partitions=[1, 0]),
+            described.TaskIds(subtopology_id="0", partitions=[2]),
+        ],
+        standby_tasks=[described.TaskIds(subtopology_id="1", partitions=[2])],
+        warmup_tasks=[described.TaskIds(subtopology_id="1", partitions=[3])],
+    )
+    members = [
+        described.Member(member_id="b", assignment=tasks),
+        described.Member(member_id="a", target_assignment=tasks),
+    ]
+    first, second = group_info(described.DescribedGroup(members=members)).members
+    assert (first.member_id, second.member_id) == ("a", "b")
+    active = (("0", 2), ("1", 0), ("1", 1))
+    assert second.assignment == StreamsTasks(active, (("1", 2),), (("1", 3),))
+    assert second.assignment == first.target_assignment
+    assert first.assignment == second.target_assignment == StreamsTasks((), (), ())
+
+
+def test_the_topology_of_a_streams_group() -> None:
+    configs = [described.KeyValue(key=key, value="v") for key in ("b", "a")]
+    changelog = described.TopicInfo(
+        name="c", partitions=2, replication_factor=1, topic_configs=configs
+    )
+    subtopologies = [
+        described.Subtopology(subtopology_id="1", state_changelog_topics=[changelog]),
+        described.Subtopology(subtopology_id="0", source_topics=["t", "s"]),
+    ]
+    topology = described.Topology(epoch=3, subtopologies=subtopologies)
+    group = group_info(described.DescribedGroup(topology=topology))
+    assert group.topology_epoch == 3
+    assert group.subtopologies == (
+        Subtopology("0", ("s", "t"), (), (), ()),
+        Subtopology("1", (), (), (StreamsTopic("c", 2, 1, (("a", "v"), ("b", "v"))),), ()),
+    )
+    unready = described.DescribedGroup(topology=described.Topology(epoch=3, subtopologies=None))
+    assert group_info(unready).subtopologies == ()
+    assert group_info(described.DescribedGroup()).topology_epoch is None
+
+
+@pytest.mark.parametrize(("member_type", "is_classic"), [(0, True), (1, False), (-1, None)])
+def test_the_protocol_of_a_member_of_a_consumer_group(
+    member_type: int, is_classic: bool | None
+) -> None:
+    row = consumers.DescribedGroup(
+        members=[
+            consumers.Member(
+                member_type=member_type,
+                subscribed_topic_regex="t.*",
+                target_assignment=consumers.Assignment(
+                    topic_partitions=[consumers.TopicPartitions(topic_name="t", partitions=[1, 0])]
+                ),
+            )
+        ]
+    )
+    [member] = consumer_group_info(row).members
+    assert member.is_classic is is_classic
+    assert member.subscribed_regex == "t.*"
+    assert (member.assignment, member.target_assignment) == ((), (("t", 0), ("t", 1)))
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\0\0\xff"])
+def test_a_classic_member_that_wrote_something_else(data: bytes) -> None:
+    group = GroupInfo(
+        "g", "Stable", "consumer", "p", (MemberInfo("m", None, "c", "h", data, data),)
+    )
+    [member] = classic_group_info(group).members
+    assert (member.subscribed_topics, member.assignment) == ((), ())
+
+
+def test_a_group_of_a_broker_without_the_new_protocol() -> None:
+    with ServerThread(ServerConfig(topics={"orders": 1}, settings=QUICK, release="2.8")) as server:
+        here = {"bootstrap.servers": server.bootstrap}
+        with Admin(here) as admin, Consumer({**here, "group.id": "g"}) as consumer:
+            consumer.subscribe(["orders"])
+            while not consumer.assignment():
+                consumer.poll(0.1)
+            groups = admin.describe_consumer_groups(["g", "none"])
+            with pytest.raises(ClientError, match="SHARE_GROUP_DESCRIBE"):
+                admin.describe_share_groups(["g"])
+    assert list(groups) == ["g", "none"]
+    assert (groups["g"].type, groups["g"].group_epoch) == ("classic", None)
+    [member] = groups["g"].members
+    assert member.assignment == (ORDERS,)
+    assert groups["none"].state == "Dead"

@@ -166,6 +166,8 @@ ADMIN: dict[str, Callable[[Any], Any]] = {
     "describe a group of bytes": lambda it: it.describe_group(b"g"),
     "describe share groups of a text": lambda it: it.describe_share_groups("g"),
     "describe share groups of bytes": lambda it: it.describe_share_groups([b"g"]),
+    "describe consumer groups of None": lambda it: it.describe_consumer_groups(None),
+    "describe Streams groups of numbers": lambda it: it.describe_streams_groups([5]),
     "list groups in a text of states": lambda it: it.list_groups(states="Stable"),
     "delete a group of None": lambda it: it.delete_group(None),
     "offsets of a group of numbers": lambda it: it.group_offsets(5),

@@ -1,7 +1,8 @@
-"""Groups whose assignments their coordinator computes (KIP-848), in the form of all groups."""
+"""Groups whose assignments their coordinator computes (KIP-848), and other groups of consumers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ...client.failures import RequestFailed
@@ -18,16 +19,21 @@ from ...messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from ...messages.consumer_protocol_assignment import TopicPartition as AssignedTopic
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...protocol.error_code import ErrorCode
-from ...protocol.versioned import encode_versioned
+from ...protocol.versioned import encode_versioned, try_versioned
 from .calls import CallRunner, check, only
-from .group_values import GroupInfo, MemberInfo
+from .group_values import ConsumerGroupInfo, ConsumerMemberInfo, GroupInfo, MemberInfo
 
 PROTOCOL_TYPE: Final = "consumer"
+CONSUMER: Final = "consumer"
+CLASSIC: Final = "classic"
+"""Types of groups."""
+IS_CLASSIC: Final[Mapping[int, bool]] = {0: True, 1: False}
+"""Whether a member type of ConsumerGroupDescribe from version 1 on is the classic protocol."""
 MEMBER_VERSION: Final = 0
 """Version of ConsumerProtocolSubscription and -Assignment in `MemberInfo`."""
 
 
-async def describe_group(calls: CallRunner, to: Coordinator, group_id: str) -> GroupInfo | None:
+async def describe(calls: CallRunner, to: Coordinator, group_id: str) -> DescribedGroup | None:
     """Describe a group; None if there is no such group of this kind, or no broker that knows it."""
     try:
         response = await calls.call(
@@ -45,7 +51,28 @@ async def describe_group(calls: CallRunner, to: Coordinator, group_id: str) -> G
     if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return None
     check(row.error_code, f"group {group_id}", row.error_message)
-    return group_info(row)
+    return row
+
+
+def consumer_group_info(row: DescribedGroup) -> ConsumerGroupInfo:
+    """Convert a group of a response."""
+    return ConsumerGroupInfo(
+        row.group_id,
+        CONSUMER,
+        row.group_state,
+        row.group_epoch,
+        row.assignment_epoch,
+        row.assignor_name,
+        tuple(sorted(map(_consumer, row.members))),
+    )
+
+
+def classic_group_info(group: GroupInfo) -> ConsumerGroupInfo:
+    """Convert a group of the classic protocol, with what its consumers wrote."""
+    members = tuple(sorted(map(_classic_consumer, group.members)))
+    return ConsumerGroupInfo(
+        group.group_id, CLASSIC, group.state, None, None, group.protocol, members
+    )
 
 
 def group_info(row: DescribedGroup) -> GroupInfo:
@@ -73,4 +100,53 @@ def _assignment(assignment: Assignment) -> ConsumerProtocolAssignment:
             AssignedTopic(topic=topic.topic_name, partitions=topic.partitions)
             for topic in assignment.topic_partitions
         ]
+    )
+
+
+def _consumer(member: Member) -> ConsumerMemberInfo:
+    return ConsumerMemberInfo(
+        member.member_id,
+        member.instance_id,
+        member.rack_id,
+        member.member_epoch,
+        member.client_id,
+        member.client_host,
+        tuple(sorted(member.subscribed_topic_names)),
+        member.subscribed_topic_regex or None,  # Kafka returns an empty one
+        _partitions(member.assignment),
+        _partitions(member.target_assignment),
+        IS_CLASSIC.get(member.member_type),
+    )
+
+
+def _partitions(assignment: Assignment) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        sorted(
+            (topic.topic_name, partition)
+            for topic in assignment.topic_partitions
+            for partition in topic.partitions
+        )
+    )
+
+
+def _classic_consumer(member: MemberInfo) -> ConsumerMemberInfo:
+    """Convert a member; what is not encoded as Kafka's consumers do is left out."""
+    subscription = try_versioned(ConsumerProtocolSubscription.__name__, member.metadata)
+    assignment = try_versioned(ConsumerProtocolAssignment.__name__, member.assignment)
+    topics: list[str] = [] if subscription is None else subscription.value.topics
+    assigned: list[AssignedTopic] = (
+        [] if assignment is None else assignment.value.assigned_partitions
+    )
+    return ConsumerMemberInfo(
+        member.member_id,
+        member.group_instance_id,
+        None if subscription is None else subscription.value.rack_id,
+        None,
+        member.client_id,
+        member.client_host,
+        tuple(sorted(topics)),
+        None,
+        tuple(sorted((topic.topic, each) for topic in assigned for each in topic.partitions)),
+        None,
+        True,
     )

@@ -16,9 +16,17 @@ from ...client.arguments import (
     whole,
 )
 from ...messages.list_groups_request import ListGroupsRequest
-from . import groups, share_groups
+from . import groups, share_groups, streams_groups
 from .calls import CallRunner
-from .group_values import CommittedOffset, GroupInfo, GroupListing, ShareGroupInfo, ShareGroupOffset
+from .group_values import (
+    CommittedOffset,
+    ConsumerGroupInfo,
+    GroupInfo,
+    GroupListing,
+    ShareGroupInfo,
+    ShareGroupOffset,
+    StreamsGroupInfo,
+)
 from .session import AdminSession
 
 G = TypeVar("G")
@@ -44,6 +52,18 @@ class GroupCalls(AdminSession):
     async def describe_group(self, group_id: str) -> GroupInfo:
         """Describe a group (of the classic protocol)."""
         return await groups.describe_group(self._calls, text(group_id, "group_id"))
+
+    async def describe_consumer_groups(
+        self, group_ids: Iterable[str]
+    ) -> dict[str, ConsumerGroupInfo]:
+        """Describe groups of consumers, by id, those of the classic protocol too (KIP-848)."""
+        return await self._each(group_ids, groups.describe_consumer_group)
+
+    async def describe_streams_groups(
+        self, group_ids: Iterable[str]
+    ) -> dict[str, StreamsGroupInfo]:
+        """Describe Streams groups, by id: their topologies, epochs and members (KIP-1071)."""
+        return await self._each(group_ids, streams_groups.describe_group)
 
     async def delete_group(self, group_id: str) -> None:
         """Delete a group without members, and its offsets."""

@@ -87,3 +87,116 @@ class ShareGroupInfo(NamedTuple):
     assignment_epoch: int
     assignor: str
     members: tuple[ShareMemberInfo, ...]
+
+
+class ConsumerMemberInfo(NamedTuple):
+    """A member of a group of consumers. group_instance_id, rack_id: None without one.
+
+    subscribed_regex: None if it subscribes to names only. assignment: what it has, (topic,
+    partition), sorted; target_assignment: what it will have. is_classic: whether it uses the
+    classic protocol, None if the broker does not report it. member_epoch and target_assignment are
+    None in a group of the classic protocol.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    rack_id: str | None
+    member_epoch: int | None
+    client_id: str
+    client_host: str
+    subscribed_topics: tuple[str, ...]
+    subscribed_regex: str | None
+    assignment: tuple[tuple[str, int], ...]
+    target_assignment: tuple[tuple[str, int], ...] | None
+    is_classic: bool | None
+
+
+class ConsumerGroupInfo(NamedTuple):
+    """A group of consumers and its members, sorted by id. type: consumer (KIP-848) or classic.
+
+    group_epoch, assignment_epoch: as of `ShareGroupInfo`, None in a classic group. assignor: its
+    name.
+    """
+
+    group_id: str
+    type: str
+    state: str
+    group_epoch: int | None
+    assignment_epoch: int | None
+    assignor: str
+    members: tuple[ConsumerMemberInfo, ...]
+
+
+class StreamsTopic(NamedTuple):
+    """An internal topic. partitions: 0 if not yet decided; replication_factor: 0 is the default.
+
+    configs: (name, value), sorted.
+    """
+
+    name: str
+    partitions: int
+    replication_factor: int
+    configs: tuple[tuple[str, str], ...]
+
+
+class Subtopology(NamedTuple):
+    """A part of a Streams topology, of which each task is a partition; topics are sorted."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...]
+    repartition_sink_topics: tuple[str, ...]
+    state_changelog_topics: tuple[StreamsTopic, ...]
+    repartition_source_topics: tuple[StreamsTopic, ...]
+
+
+class StreamsTasks(NamedTuple):
+    """Tasks of a member, (subtopology id, partition), sorted."""
+
+    active: tuple[tuple[str, int], ...]
+    standby: tuple[tuple[str, int], ...]
+    warmup: tuple[tuple[str, int], ...]
+
+
+class StreamsMemberInfo(NamedTuple):
+    """A member of a Streams group. group_instance_id, rack_id: None without one.
+
+    topology_epoch: of the topology that it runs. process_id: the same for all members of a process.
+    user_endpoint: host and port for interactive queries, None without one. client_tags: (key,
+    value), sorted. task_offsets, task_end_offsets: sums of the offsets in changelogs that it
+    reported, by (subtopology id, partition). assignment: what it has; target_assignment: what it
+    will have. is_classic: whether it uses the classic protocol.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client_id: str
+    client_host: str
+    topology_epoch: int
+    process_id: str
+    user_endpoint: tuple[str, int] | None
+    client_tags: tuple[tuple[str, str], ...]
+    task_offsets: dict[tuple[str, int], int]
+    task_end_offsets: dict[tuple[str, int], int]
+    assignment: StreamsTasks
+    target_assignment: StreamsTasks
+    is_classic: bool
+
+
+class StreamsGroupInfo(NamedTuple):
+    """A Streams group (KIP-1071) and its members, sorted by id. state: e.g. NotReady or Stable.
+
+    group_epoch, assignment_epoch: as of `ShareGroupInfo`. assignor: None from brokers before 4.4.
+    topology_epoch: the version of the topology, None before a member has sent one. subtopologies:
+    sorted by id, empty before then.
+    """
+
+    group_id: str
+    state: str
+    group_epoch: int
+    assignment_epoch: int
+    assignor: str | None
+    topology_epoch: int | None
+    subtopologies: tuple[Subtopology, ...]
+    members: tuple[StreamsMemberInfo, ...]

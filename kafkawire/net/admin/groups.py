@@ -42,7 +42,13 @@ from ...primitives import Message
 from ...protocol.error_code import ErrorCode
 from . import consumer_groups
 from .calls import CallRunner, check, only
-from .group_values import CommittedOffset, GroupInfo, GroupListing, MemberInfo
+from .group_values import (
+    CommittedOffset,
+    ConsumerGroupInfo,
+    GroupInfo,
+    GroupListing,
+    MemberInfo,
+)
 
 GROUPS_FROM: Final = 8
 """OffsetFetch has several groups from this version on (KIP-709)."""
@@ -54,6 +60,8 @@ TYPES_FILTER: Final = 5
 """ListGroups filters by type from this version on (KIP-848)."""
 MEMBERS_FROM: Final = 3
 """LeaveGroup has several members, and instance ids, from this version on (KIP-345)."""
+CONSUMERS: Final = ("", consumer_groups.PROTOCOL_TYPE)
+"""Protocol types of groups of consumers; "" of one that never had a member, or does not exist."""
 ALL_TOPICS_FROM: Final = 2
 LOWEST_COMMIT: Final = 2
 """OffsetCommit keeps offsets for the broker's retention time from this version on."""
@@ -91,6 +99,30 @@ async def list_groups(
 
 async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
     """Describe a group and its members."""
+    row = await _describe_classic(calls, group_id)
+    if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:  # or it is no classic group
+        described = await consumer_groups.describe(calls, coordinator(group_id), group_id)
+        if described is not None:
+            return consumer_groups.group_info(described)
+    check(row.error_code, f"group {group_id}", row.error_message)
+    return group_info(row)
+
+
+async def describe_consumer_group(calls: CallRunner, group_id: str) -> ConsumerGroupInfo:
+    """Describe a group of consumers of either protocol. BrokerError if it is of no consumers."""
+    described = await consumer_groups.describe(calls, coordinator(group_id), group_id)
+    if described is not None:
+        return consumer_groups.consumer_group_info(described)
+    row = await _describe_classic(calls, group_id)
+    check(row.error_code, f"group {group_id}", row.error_message)
+    if row.protocol_type not in CONSUMERS:
+        detail = f"its protocol type is {row.protocol_type!r}"
+        check(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}", detail)
+    return consumer_groups.classic_group_info(group_info(row))
+
+
+async def _describe_classic(calls: CallRunner, group_id: str) -> DescribedGroup:
+    """Return the row of a group, errors included."""
     response = await calls.call(
         coordinator(group_id),
         ApiKey.DESCRIBE_GROUPS,
@@ -98,13 +130,7 @@ async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
         lambda _: DescribeGroupsRequest(groups=[group_id]),
         lambda response: [row.error_code for row in response.groups],
     )
-    row = only(response.groups, f"group {group_id}")
-    if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:  # or it is no classic group
-        found = await consumer_groups.describe_group(calls, coordinator(group_id), group_id)
-        if found is not None:
-            return found
-    check(row.error_code, f"group {group_id}", row.error_message)
-    return group_info(row)
+    return only(response.groups, f"group {group_id}")
 
 
 def group_info(row: DescribedGroup) -> GroupInfo:
