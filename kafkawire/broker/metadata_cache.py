@@ -20,11 +20,9 @@ from ..metadata import (
 )
 from .context import Endpoint
 from .control_state import Ensemble
-from .security.scram import Credential
 from .topics import INTERNAL
 
 NO_CONTROLLER: Final = -1
-SCRAM_MECHANISMS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Mechanism -> its number in records and requests."""
 
 
@@ -158,15 +156,6 @@ class MetadataCache:
         """Return the name of a topic, or its id if it is unknown."""
         topic = self.image.topics.get(topic_id)
         return topic_id.hex() if topic is None else topic.name
-
-    def scram_credential(self, mechanism: str, user: str) -> Credential | None:
-        """Return the SCRAM credential of a user, if AlterUserScramCredentials has set one."""
-        credential = self.image.scram_credentials.get((user, SCRAM_MECHANISMS[mechanism]))
-        if credential is None:
-            return None
-        return Credential(
-            credential.salt, credential.iterations, credential.stored_key, credential.server_key
-        )
 
     def _endpoint_of(self, broker: BrokerRegistration) -> Endpoint | None:
         for each in broker.endpoints:

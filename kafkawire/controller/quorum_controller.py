@@ -166,13 +166,15 @@ class QuorumController:
         return effects + self._append(state)
 
     def _bootstrap(self, state: ControllerState) -> None:
-        """Write the features of a new cluster, in a transaction as they are one state."""
+        """Write what a new cluster begins with, in a transaction as it is one state."""
         state.begin_transaction("Bootstrap records")
         for level in bootstrap_levels(state):
             state.write(level)
         if state.elr_enabled:
             for record in elr_configs(state):
                 state.write(record)
+        for credential in self.config.scram_credentials:
+            state.write(credential)
         state.end_transaction()
 
     def _log_end_moved(self, event: LogEndMoved, _now: float) -> list[Effect]:

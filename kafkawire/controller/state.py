@@ -6,7 +6,7 @@ committed as a whole, or lost with the controller: it is one `Append`, or a tran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +14,7 @@ from ..configs.features import ELR as ELR_FEATURE
 from ..configs.features import KRAFT, NEWEST, UNSERVED, Feature, served_level
 from ..messages.begin_transaction_record import BeginTransactionRecord
 from ..messages.end_transaction_record import EndTransactionRecord
+from ..messages.user_scram_credential_record import UserScramCredentialRecord
 from ..metadata import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -56,7 +57,8 @@ class ControllerConfig:
     node_id: its own. epoch_ms: milliseconds since 1970 at `now` 0.
 
     features: those that it supports. bootstrap: the levels of a new cluster. static: values of its
-    own configuration, which broker-wide and topic values take precedence over.
+    own configuration, which broker-wide and topic values take precedence over. scram_credentials:
+    those that a new cluster has.
     max_partitions_per_request: that one may create. max_partitions: of all topics.
     max_records_per_request: that creating or deleting topics may write. slice: how many topics,
     partitions or records of a request are processed before other events are. zookeeper: whether the
@@ -80,6 +82,7 @@ class ControllerConfig:
     )
     bootstrap: Mapping[str, int] = field(default_factory=lambda: bootstrap_features(NEWEST))
     static: Mapping[str, str] = field(default_factory=dict)
+    scram_credentials: Sequence[UserScramCredentialRecord] = ()
 
     def wall_ms(self, now: float) -> int:
         """Return the wall-clock time in milliseconds since 1970."""

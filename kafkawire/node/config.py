@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..broker.bounds import DEFAULT_BOUNDS, Bounds
 from ..broker.releases import LATEST
 from ..broker.security.protocols import SecurityProtocol
+from ..messages.user_scram_credential_record import UserScramCredentialRecord
 from ..raft import DEFAULT_TIMEOUTS, Endpoint, Timeouts, VoterSet
 from ..replication import ReplicationConfig
 from .logins import NO_LOGIN, Login
@@ -47,6 +48,7 @@ class NodeConfig:
     zookeeper: whether brokers show a controller in ZooKeeper (`ZooKeeperCluster`).
     bounds: limits for which Kafka has no key.
     broker_login, controller_login: how the node connects to others.
+    scram_credentials: those that a new cluster has (KIP-900).
     """
 
     node_id: int
@@ -77,6 +79,7 @@ class NodeConfig:
     bounds: Bounds = DEFAULT_BOUNDS
     broker_login: Login = NO_LOGIN
     controller_login: Login = NO_LOGIN
+    scram_credentials: tuple[UserScramCredentialRecord, ...] = ()
 
     @property
     def is_broker(self) -> bool:

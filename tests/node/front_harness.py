@@ -14,6 +14,7 @@ from kafkawire.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.user_scram_credential_record import UserScramCredentialRecord
 from kafkawire.node import (
     LogRecovered,
     Node,
@@ -64,7 +65,9 @@ class NodeHarness:
         passwords: Mapping[str, str] = {},
         initial: Mapping[str, int] = {},
         release: str = LATEST,
+        scram_credentials: tuple[UserScramCredentialRecord, ...] = (),
     ) -> None:
+        self.scram_credentials = scram_credentials
         self.release = release
         self.listeners = listeners
         self.passwords = passwords
@@ -82,6 +85,12 @@ class NodeHarness:
 
     def start(self) -> None:
         """Start the node from its disk, and wait until it is unfenced."""
+        self.launch()
+        metadata = self.front.broker.metadata
+        self.wait(lambda: len(metadata.alive_endpoints()) == 1)
+
+    def launch(self) -> None:
+        """Start the node from its disk."""
         voters = VoterSet((Voter(ReplicaKey(1), (CONTROLLER,)),))
         config = NodeConfig(
             1,
@@ -92,6 +101,7 @@ class NodeHarness:
             epoch_ms=EPOCH_MS,
             quorum=Timeouts(append_linger=0.001),
             release=self.release,
+            scram_credentials=self.scram_credentials,
         )
         self.stopped = None
         disks = {"data": self.disk}
@@ -104,8 +114,6 @@ class NodeHarness:
             FrontOptions(self.passwords, self.initial),
         )
         self._take(self.front.start(self.now))
-        metadata = self.front.broker.metadata
-        self.wait(lambda: len(metadata.alive_endpoints()) == 1)
 
     def restart(self, lose_unflushed: bool = False) -> None:
         """Kill the node, and start it again."""

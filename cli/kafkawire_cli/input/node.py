@@ -13,13 +13,17 @@ import typer
 from .panels import Panel
 
 if TYPE_CHECKING:
+    from kafkawire.messages.user_scram_credential_record import UserScramCredentialRecord
     from kafkawire.net.nodes.start import Controller, NodeOptions
     from kafkawire.net.server_config import ServerConfig
 
 ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
+SALT_SIZE: Final = 24
+"""Bytes of a salt."""
 DIRECTORY: Final = "--data-dir"
 CLUSTER: Final = "--cluster-id"
+SCRAM: Final = "--add-scram"
 LOG_DIRS: Final = "log.dirs"
 
 
@@ -69,13 +73,24 @@ class NodeChoice(NamedTuple):
             rich_help_panel=Panel.NODE,
         ),
     ] = None
+    add_scram: Annotated[
+        list[str] | None,
+        typer.Option(
+            SCRAM,
+            metavar="MECHANISM=[name=NAME,password=PASSWORD]",
+            help="SCRAM credential that a new cluster begins with, as of kafka-storage format, "
+            "for each of its controllers; repeatable.",
+            show_default=False,
+            rich_help_panel=Panel.NODE,
+        ),
+    ] = None
 
 
 def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
     """Return the options of a node; it has a directory. config: the other options of the verb."""
     if not choice.data_dir:
-        options = zip((ID, CONTROLLERS, CLUSTER), choice[1:], strict=True)
-        name = next(name for name, value in options if value is not None)
+        options = zip((ID, CONTROLLERS, CLUSTER, SCRAM), choice[1:], strict=True)
+        name = next(name for name, value in options if value not in (None, []))
         raise typer.BadParameter(f"only allowed with {DIRECTORY}", param_hint=name)
     from kafkawire.net.nodes.start import NodeOptions
 
@@ -86,7 +101,22 @@ def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
     directories = tuple(choice.data_dir)
     if len({each.resolve() for each in directories}) < len(directories):
         raise typer.BadParameter("the same directory twice", param_hint=DIRECTORY)
-    return NodeOptions(choice.node_id, directories, config, controllers, choice.cluster_id)
+    credentials = _scram_credentials(choice.add_scram or [], config.release)
+    return NodeOptions(
+        choice.node_id, directories, config, controllers, choice.cluster_id, credentials
+    )
+
+
+def _scram_credentials(values: list[str], release: str) -> tuple[UserScramCredentialRecord, ...]:
+    from random import SystemRandom
+
+    from kafkawire.node.quorum.add_scram import scram_credentials
+
+    rng = SystemRandom()
+    try:
+        return scram_credentials(values, release, lambda: rng.randbytes(SALT_SIZE))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=SCRAM) from None
 
 
 def _controllers(text: str) -> tuple[Controller, ...]:

@@ -16,13 +16,18 @@ import hmac
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...errors import RemoteProtocolError
 from .scram_messages import client_final, client_first
 
+if TYPE_CHECKING:
+    from ...metadata import MetadataImage
+
 ITERATIONS: Final = 4096
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+"""Mechanism -> its number in requests and records (KIP-554)."""
 
 
 class Credential(NamedTuple):
@@ -49,6 +54,14 @@ def credential(mechanism: str, password: str, salt: bytes, iterations: int) -> C
     client_key = hmac.digest(salted, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
     return Credential(salt, iterations, stored_key, hmac.digest(salted, b"Server Key", name))
+
+
+def user_credential(image: MetadataImage, mechanism: str, user: str) -> Credential | None:
+    """Return the SCRAM credential that a user has in the metadata; None for none."""
+    record = image.scram_credentials.get((user, NUMBERS[mechanism]))
+    if record is None:
+        return None
+    return Credential(record.salt, record.iterations, record.stored_key, record.server_key)
 
 
 @dataclass(slots=True)

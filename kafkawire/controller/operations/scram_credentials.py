@@ -71,8 +71,7 @@ def _record(state: ControllerState, change: Change) -> Message:
         raise Refused(E.UNSUPPORTED_VERSION, message)
     if not change.name:
         raise Refused(E.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    name = HASHES.get(change.mechanism)
-    if name is None:
+    if change.mechanism not in HASHES:
         raise Refused(E.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     if isinstance(change, ScramCredentialDeletion):
         if (change.name, change.mechanism) not in state.image.scram_credentials:
@@ -82,7 +81,12 @@ def _record(state: ControllerState, change: Change) -> Message:
     if change.iterations not in ITERATIONS:
         few = change.iterations < ITERATIONS.start
         raise Refused(E.UNACCEPTABLE_CREDENTIAL, f"Too {'few' if few else 'many'} iterations")
-    salted = change.salted_password
+    return credential_record(change)
+
+
+def credential_record(change: ScramCredentialUpsertion) -> UserScramCredentialRecord:
+    """Return the record of a credential that is valid."""
+    name, salted = HASHES[change.mechanism], change.salted_password
     client_key = hmac.digest(salted, b"Client Key", name)
     return UserScramCredentialRecord(
         name=change.name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EADDRINUSE
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,6 +17,7 @@ from uuid import NAMESPACE_DNS, uuid5
 from ...broker.configs import Settings
 from ...broker.security.listeners import CONTROLLER
 from ...broker.security.protocols import SecurityProtocol
+from ...messages.user_scram_credential_record import UserScramCredentialRecord
 from ...node import NodeConfig
 from ...node.front.options import FrontOptions
 from ...node.properties import Identity, node_config
@@ -53,6 +54,7 @@ class NodeOptions:
     of clients: where they have SASL, TLS or an older release, brokers reach each other on another,
     on any port.
     controllers: () for this node alone, on any port.
+    scram_credentials: of a controller, those that a new cluster has.
     """
 
     node_id: int | None
@@ -60,6 +62,7 @@ class NodeOptions:
     config: ServerConfig = DEFAULT
     controllers: tuple[Controller, ...] = ()
     cluster_id: str | None = None
+    scram_credentials: tuple[UserScramCredentialRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
     """Read whose the directories are, and bind the ports. Raises OSError, CorruptFile.
 
     An OSError of a port has the address as its filename. Raises ValueError for the listener of
-    controllers on a node that is a broker alone.
+    controllers, and for SCRAM credentials, on a node that is a broker alone.
     """
     served = options.config
     plan = served.listeners()
@@ -139,6 +142,8 @@ def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
                 f"listeners: {plan.controller}: node {identity.node_id} is not a controller"
             )
         own_voters = [each for each in voters if each.node_id == identity.node_id]
+        if options.scram_credentials and not own_voters:
+            raise ValueError(f"--add-scram: node {identity.node_id} is not a controller")
         shown = shown_endpoints(plan, sockets, own_voters)
         own = plan.properties(endpoints_of(sockets), shown)
         settings = {**served.settings, **own, LOG_DIRS: ",".join(disks)}
@@ -151,6 +156,7 @@ def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
             bounds=served.bounds,
             release=served.release,
         )
+        config = replace(config, scram_credentials=options.scram_credentials)
         return Prepared(options, plan, config, disks, sockets, resources.pop_all())
     raise AssertionError("unreachable")
 

@@ -26,6 +26,7 @@ from ...broker.deadlines import Deadlines
 from ...broker.events import Authenticated, Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
 from ...broker.request import NODE_CLIENT_ID
+from ...broker.security.scram import user_credential
 from ...broker.security.tokens import token_credential
 from ...client.network.transport import ShellEffect, ShellEvent
 from ...configs import broker_configs
@@ -114,13 +115,16 @@ class NodeFront:
         self._failed = self.broker.failed_appends
 
     def _users(self) -> Users:
-        """Return who may authenticate: also users and tokens of the metadata."""
-        static, new_uuid = self._settings.given, self._new_uuid
+        """Return who may authenticate: also users and tokens of the metadata that is committed.
+
+        The broker may not be registered yet, which the login of another node is not to wait for.
+        """
+        node, static, new_uuid = self.machines.node, self._settings.given, self._new_uuid
         return Users(
             self._options.passwords,
-            lambda *key: self.broker.metadata.scram_credential(*key),
+            lambda *key: user_credential(node.image, *key),
             lambda *key: token_credential(
-                self.broker.metadata.image, static, key, self.config.wall_ms(self._now), new_uuid
+                node.image, static, key, self.config.wall_ms(self._now), new_uuid
             ),
         )
 

@@ -49,6 +49,7 @@ class ControllerServer:
             max_partitions_per_request=config.bounds.partitions_per_request,
             max_partitions=config.bounds.partitions,
             zookeeper=config.zookeeper,
+            scram_credentials=config.scram_credentials,
         )
         self._controller = QuorumController(settings, rng, new_uuid)
 

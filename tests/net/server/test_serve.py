@@ -92,6 +92,9 @@ def test_it_emulates_the_given_release() -> None:
     assert len(topic.partitions) == 3
 
 
+ADD_SCRAM = "SCRAM-SHA-256=[name=alice,password=secret]"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -113,6 +116,9 @@ def test_it_emulates_the_given_release() -> None:
         (("--data-dir", "d", "--set", "log.dirs=a,b"), "log.dirs is set by --data-dir"),
         (("--data-dir", "d", "--brokers", "2"), "a process with --data-dir is one node"),
         (("--data-dir", "d", "--release", "0.7"), "unknown release"),
+        (("--add-scram", ADD_SCRAM), "only allowed with --data-dir"),
+        (("--data-dir", "d", "--add-scram", "alice:secret"), "expected MECHANISM=[name=NAME"),
+        (("--data-dir", "d", "--release", "3.4", "--add-scram", ADD_SCRAM), "release 3.4 has no"),
         (("--data-dir", "/dev/null/d"), "/dev/null/d: Not a directory"),
     ],
 )
@@ -252,6 +258,9 @@ def test_a_broker_alone_has_no_listener_of_controllers(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["serve", *options, *listeners])
     assert result.exit_code == 2
     assert "listeners: CONTROLLER: node 4 is not a controller" in result.output
+    result = CliRunner().invoke(app, ["serve", *options, "--port", "0", "--add-scram", ADD_SCRAM])
+    assert result.exit_code == 2
+    assert "--add-scram: node 4 is not a controller" in result.output
 
 
 @pytest.mark.parametrize(
