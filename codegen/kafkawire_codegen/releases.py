@@ -8,9 +8,11 @@ An API is covered in a version when its request and its response both are valid 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Final
 
 from . import files, naming, source
 from .dialect import MessageSchema
@@ -19,6 +21,9 @@ from .source import SchemaError, SchemaErrors
 from .versions import NONE, Versions
 
 Ranges = Mapping[str, Mapping[str, Versions]]
+
+TABLES: Final = ("releases", "unstable")
+"""The keys of `releases.json`."""
 
 
 class UnknownRelease(LookupError):
@@ -72,13 +77,43 @@ def of_sources(sources: Sources) -> Releases | None:
 
 def parse(data: bytes, file: str) -> Releases:
     """Read the text of a releases.json; SchemaErrors lists its errors."""
+    tables = _plain(data)
+    return _checked(data, file) if tables is None else Releases(*tables)
+
+
+def _plain(data: bytes) -> list[Ranges] | None:
+    """Read JSON without comments, escapes and errors, which needs no locations; None for others."""
+    try:
+        document = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
+        if document.keys() != set(TABLES) or b"\\" in data:
+            return None
+        return [
+            {
+                release: {api: Versions.parse(str(text)) for api, text in ranges.items()}
+                for release, ranges in document[key].items()
+            }
+            for key in TABLES
+        ]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None  # `_checked` says what is wrong, and where
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key is repeated")
+    return members
+
+
+def _checked(data: bytes, file: str) -> Releases:
+    """Read with the location of each value. Raises SchemaErrors."""
     try:
         node, _ = source.parse(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
         reason = f"byte {error.start} is not UTF-8"
         raise SchemaErrors((SchemaError(file, 1, 1, "", reason, "syntax"),)) from None
     errors: list[SchemaError] = []
-    tables = [_table(node, key, errors) for key in ("releases", "unstable")]
+    tables = [_table(node, key, errors) for key in TABLES]
     if errors:
         raise SchemaErrors(tuple(errors))
     return Releases(*tables)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkawire_codegen import schemas_dir
+from kafkawire_codegen import schemas_dir, source
 from kafkawire_codegen.evolution import compare
-from kafkawire_codegen.releases import Releases, UnknownRelease, coverage, read
+from kafkawire_codegen.releases import Releases, UnknownRelease, coverage, parse, read
 from kafkawire_codegen.schema import RELEASES, MessageSchema, SchemaErrors
 from tests.schemas import schemas
 
@@ -28,6 +28,40 @@ TABLE = """{
 def releases(tmp_path: Path) -> Releases:
     (tmp_path / RELEASES).write_text(TABLE)
     return read(tmp_path / RELEASES)
+
+
+def test_locations_are_made_for_errors_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, releases: Releases
+) -> None:
+    """Each `diagnose` reads the releases; the parser with locations took a sixth of its start."""
+    commented = tmp_path / "commented.json"
+    commented.write_text(f"// with a comment\n{TABLE}")
+    assert read(commented) == releases
+    monkeypatch.setattr(source, "parse", pytest.fail)
+    assert read(tmp_path / RELEASES) == releases
+    assert read(schemas_dir() / RELEASES).ranges
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE.replace('"0-2"', '"2-0"'),
+        TABLE.replace('"0-2"', "[]"),
+        TABLE.replace('"2.0": { "A": "4" }', '"2.0": "4-3"').replace('"0-2"', '"x"'),
+        TABLE.replace('"unstable"', '"stable"'),
+        TABLE.replace('"0-2"', "NaN"),
+        '{"releases": ' * 10_000,
+    ],
+    ids=["range", "list", "kind", "missing", "constant", "deep"],
+)
+def test_an_error_has_its_location(text: str) -> None:
+    with pytest.raises(SchemaErrors, match=r"releases\.json:\d+:\d+"):
+        parse(text.encode(), RELEASES)
+
+
+def test_the_first_of_repeated_keys_counts(releases: Releases) -> None:
+    repeated = TABLE.replace('"C": "0-2"', '"C": "0-2", "C": "1"')
+    assert parse(repeated.encode(), RELEASES) == releases
 
 
 def api(name: str, key: int, request: str, response: str | None = None) -> list[MessageSchema]:
