@@ -28,7 +28,9 @@ LINUX_TYPES: Final = table(1 << 16, {**kinds.ETHERTYPES, **kinds.BELOW_ETHERTYPE
 IN_GRE: Final = table(1 << 16, kinds.IN_GRE)
 PROTOCOLS4: Final = table(256, kinds.PROTOCOLS4)
 PROTOCOLS6: Final = table(256, kinds.PROTOCOLS6)
-PPP_PROTOCOLS: Final = table(1 << 16, kinds.PPP_PROTOCOLS)
+PPP_PROTOCOLS: Final = table(
+    1 << 16, {**kinds.PPP_PROTOCOLS, **dict.fromkeys(kinds.PPP_CONTROL, Kind.OTHER)}
+)
 NEXT_PROTOCOLS: Final = table(256, kinds.NEXT_PROTOCOLS)
 FAMILIES: Final = table(
     256,

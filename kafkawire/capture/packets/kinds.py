@@ -180,8 +180,10 @@ PPP_PROTOCOLS: Final = {
     0x0281: Kind.MPLS,
     0x0283: Kind.MPLS,
     **dict.fromkeys((0x0001, 0x0023, 0x0029, 0x002B), Kind.OTHER),  # padding, OSI, AppleTalk, IPX
-    **dict.fromkeys(range(0x4000, 0x10000), Kind.OTHER),  # control protocols
 }
+PPP_CONTROL: Final = range(0x4000, 0x10000)
+"""Control protocols of PPP, which are OTHER: a table of them all would be made at each start."""
+
 UDP_PORTS: Final = {
     1194: Kind.SKIPPED,
     1701: Kind.SKIPPED,
