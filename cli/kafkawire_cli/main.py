@@ -12,9 +12,8 @@ from typing import Annotated, Final
 
 import typer
 
-from kafkawire.display import printable
-
 from . import pipes
+from .notes import print_note
 from .registry import HELP, Verbs
 
 COMPLETION: Final = "_KAFKAWIRE_COMPLETE"
@@ -67,8 +66,7 @@ def main() -> None:
             app()
     except OSError as error:  # such as a full disk: the output is incomplete
         pipes.drop_output()
-        message = f"kafkawire: {error.filename or 'output'}: {error.strerror}"
-        print(printable(message), file=sys.stderr)
+        print_note(f"{error.filename or 'output'}: {error.strerror}")
         sys.exit(2)
 
 

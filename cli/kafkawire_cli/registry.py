@@ -17,9 +17,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from kafkawire.display import printable
+from kafkawire.display import did_you_mean, printable
 from kafkawire.errors import MissingPackage
 
+from .notes import keep_verb, print_note
 from .verb_command import VerbCommand
 from .verb_table import VERBS, Task
 
@@ -68,7 +69,7 @@ class Verbs(TyperGroup):
     """
 
     def __init__(self, **settings: Any) -> None:  # passed on to Typer
-        super().__init__(**settings)
+        super().__init__(**settings | {"suggest_commands": False})  # ours are below
         for name, verb in VERBS.items():
             self.add_command(TyperCommand(name, help=verb.help))
 
@@ -83,7 +84,7 @@ class Verbs(TyperGroup):
             with _escaped_usage_errors():
                 return super().invoke(ctx)
         except MissingPackage as error:
-            typer.echo(f"kafkawire: {error}", err=True)
+            print_note(str(error))
             raise typer.Exit(2) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - of click
@@ -100,7 +101,12 @@ class Verbs(TyperGroup):
         args: list[str],
     ) -> tuple[str | None, TyperCommand | TyperGroup | None, list[str]]:
         """Import the command that the first argument names."""
-        name, _, rest = super().resolve_command(ctx, args)
+        try:
+            name, _, rest = super().resolve_command(ctx, args)
+        except CLICK_ERROR as error:
+            error.message = error.message.rstrip(".") + did_you_mean(args[0], VERBS)
+            raise
+        keep_verb(name or "")
         return name, None if name is None else command(name), rest
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 FORMAT: Final = "--format"
@@ -15,6 +16,10 @@ JSON: Final = "--json"
 JSON_FORMS: Final = ("json", "jsonl")
 OUTPUT: Final = ("--output", "--out")
 """The option for an output file or folder, and an abbreviation that is accepted."""
+
+UsageError: Final[Any] = typer.BadParameter.__base__
+NO_SUCH_OPTION: Final = "NoSuchOption"
+"""The class of an error of click, which newer releases of Typer have a copy of."""
 
 ARGUMENTS: Final = "Arguments"
 OPTIONS: Final = "Options"
@@ -41,7 +46,21 @@ class VerbCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, after other spellings of options were replaced."""
-        return super().parse_args(ctx, self._in_one_spelling(args))
+        try:
+            return super().parse_args(ctx, self._in_one_spelling(args))
+        except UsageError as error:
+            option = getattr(error, "option_name", None)
+            if type(error).__name__ == NO_SUCH_OPTION and option is not None:
+                error.message += self._what_is_meant(option, error)
+            raise
+
+    def _what_is_meant(self, option: str, error: Any) -> str:
+        """Name the option that is meant, by Kafka's own tools or by a similar name."""
+        from .kafka_tools import spelling
+
+        similar, error.possibilities = error.possibilities, None
+        of_tools = spelling(self.name or "", option)
+        return of_tools or (f"; did you mean {similar[0]}?" if similar else "")
 
     def _in_one_spelling(self, args: list[str]) -> list[str]:
         replaced: list[str] = []

@@ -234,7 +234,7 @@ def _action(action: Action | str) -> Action:
         return Action(action)
     except ValueError:
         hint = did_you_mean(str(action), [each.value for each in Action])
-        raise ValueError(f"unknown action {action!r}{hint}; {EXPECTED['action']}") from None
+        raise ValueError(f"unknown action {action!r}; {EXPECTED['action']}{hint}") from None
 
 
 def error_code(error: ErrorCode | int | str) -> ErrorCode:

@@ -6,6 +6,8 @@ import re
 from typing import Final, NamedTuple
 
 _PLACE: Final = re.compile(r"\n\s*LINE (?P<line>\d+): (?P<shown>[^\n]*)\n(?P<before> *)\^+\s*$")
+_CLASS: Final = re.compile(r"^[A-Z][A-Za-z ]*? Error: ")
+"""DuckDB's class of errors: `Catalog Error: `, `Parser Error: `."""
 CUT: Final = "..."
 """How DuckDB begins a line whose beginning it leaves out."""
 
@@ -34,9 +36,9 @@ def place_of(message: str) -> Place | None:
 
 
 def one_line(message: str, hint: str = "") -> str:
-    """Join the lines of a message; the place is named instead of shown."""
+    """Join the lines of a message without its class; the place is named instead of shown."""
     place = place_of(message)
-    reason = " ".join(_PLACE.sub("", message).split())
+    reason = _CLASS.sub("", " ".join(_PLACE.sub("", message).split()))
     if place is None:
         return f"{reason}{hint}"
     column = f", column {place.column + 1}" if place.column >= 0 else ""

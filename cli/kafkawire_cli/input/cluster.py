@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import printable
-
+from ..notes import print_note
 from .addresses import looks_like_address
 from .options import ReportOptions, pairs
 from .panels import Panel
@@ -265,7 +264,7 @@ def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) ->
     except EncodeError as error:
         raise typer.BadParameter(str(error)) from None
     except (ClientError, LocalProtocolError) as error:
-        typer.echo(printable(f"kafkawire: {error}"), err=True)
+        print_note(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -12,10 +12,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
-import typer
+from kafkawire.display import plural
 
-from kafkawire.display import plural, printable
-
+from ..notes import print_note
 from . import inputs
 from .captures.progress import progress
 from .directories import Ignored, expand
@@ -199,7 +198,7 @@ UNDECODED: Final = frozenset(
 
 
 def _note(name: str, text: str) -> None:
-    typer.echo(printable(f"kafkawire decode: {name}: {text}"), err=True)
+    print_note(f"{name}: {text}")
 
 
 def _selected(rows: Iterable[Row], where: Filter | None) -> Iterator[Row]:

@@ -91,7 +91,7 @@ def unknown_table(name: str) -> typer.BadParameter:
     if name in REPORT_TABLES:
         hint = f"; kafkawire sql has it: SELECT * FROM {name}"
     return typer.BadParameter(
-        f"unknown table {name!r}{hint}; tables: {', '.join(TABLES)}", param_hint="--table"
+        f"unknown table {name!r}; tables: {', '.join(TABLES)}{hint}", param_hint="--table"
     )
 
 

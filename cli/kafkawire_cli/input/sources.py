@@ -18,6 +18,7 @@ import typer
 from kafkawire.display import plural, printable
 
 from .. import pipes
+from ..notes import print_note
 from . import inputs
 from .captures.progress import progress
 from .directories import expand
@@ -36,7 +37,7 @@ INTERRUPTED: Final = 130
 
 
 @contextmanager
-def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Reading]:
+def reading(given: list[str], options: ReportOptions) -> Iterator[Reading]:
     """Open the captures; unreadable input ends the verb with exit code 2.
 
     An interrupt ends the captures: the report covers what was read.
@@ -50,7 +51,7 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
 
         where = parse_filter(options.filters)
         endpoints = known(options.port, options.broker, options.keylog, tunnels=options.tunnel)
-        inputs_of_verb = sources(verb, given)
+        inputs_of_verb = sources(given)
         with progress(inputs_of_verb.captures) as watch, readable(given):
             traffic = Traffic(
                 inputs_of_verb.captures,
@@ -67,15 +68,15 @@ def reading(verb: str, given: list[str], options: ReportOptions) -> Iterator[Rea
                 yield captures
         captures.interrupted = noted.requested
     except InputError as error:
-        refuse(verb, error)
+        refuse(error)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:  # before the first packet, or the second one
         raise typer.Exit(INTERRUPTED) from None
 
 
-def refuse(verb: str, error: InputError) -> None:
+def refuse(error: InputError) -> None:
     """Report an input that cannot be read."""
-    typer.echo(printable(f"kafkawire {verb}: {error}"), err=True)
+    print_note(str(error))
 
 
 @contextmanager
@@ -108,10 +109,10 @@ class FileProblems:
         """The problems, each with its file."""
         return list(self._found)
 
-    def report(self, verb: str) -> None:
+    def report(self) -> None:
         """Report the problems, a line each: what was read before the damage is in the output."""
         for text in self._found:
-            refuse(verb, InputError(text))
+            refuse(InputError(text))
 
 
 SHOWN: Final = 3
@@ -122,7 +123,7 @@ def report_ignored(directory: Path, files: Sequence[Path]) -> None:
     """Report the files of a directory that are not read, because they are not captures."""
     names = [file.name for file in files[:SHOWN]] + ["..."] * (len(files) > SHOWN)
     note = f"{plural(len(files), 'file')} ignored, not captures by name or content"
-    typer.echo(printable(f"kafkawire: {directory}: {note}: {', '.join(names)}"), err=True)
+    print_note(f"{directory}: {note}: {', '.join(names)}")
 
 
 def check_output(outputs: Iterable[Path], given: Iterable[str | Path | None]) -> None:
@@ -161,7 +162,7 @@ class Sources(NamedTuple):
     refused: int
 
 
-def sources(verb: str, given: list[str]) -> Sources:
+def sources(given: list[str]) -> Sources:
     """Find the captures to be read as one: files, or a single stream.
 
     Files that are not captures are reported and skipped; InputError if none is left.
@@ -180,7 +181,7 @@ def sources(verb: str, given: list[str]) -> Sources:
         except InputError as error:
             if len(paths) == 1:
                 raise
-            refuse(verb, error)
+            refuse(error)
         else:
             captures.append(path)
     if not captures:

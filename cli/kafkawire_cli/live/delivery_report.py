@@ -17,6 +17,8 @@ import typer
 from kafkawire.display import printable
 from kafkawire.errors import InvalidRecordValue, UnusableSchema
 
+from ..notes import print_note
+
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
     from kafkawire.net.producer import Producer, RecordMetadata
@@ -65,7 +67,7 @@ class DeliveryReport:
     def created(self, topic: str) -> None:
         """Report that the cluster created the topic, if a record was delivered to it."""
         if self.delivered:
-            typer.echo(printable(f"kafkawire produce: topic {topic} was created"), err=True)
+            print_note(f"topic {topic} was created")
 
     async def _report_next(self) -> None:
         from kafkawire.client.failures import ClientError

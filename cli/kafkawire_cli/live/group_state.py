@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
-from kafkawire.display import printable
-
 from ..input.existing import DEAD, existing_group
 from ..input.names import suggestion
+from ..notes import print_note
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, GroupListing
@@ -30,8 +29,7 @@ async def listed_groups(admin: Admin, names: Iterable[str] | None) -> list[Group
 
 def refuse_group(name: str, known: Iterable[str] = ()) -> NoReturn:
     """Exit with code 1: a group does not exist. known: the groups that do."""
-    message = f"kafkawire groups: no such group: {name!r}{suggestion(name, known)}"
-    typer.echo(printable(message), err=True)
+    print_note(f"no such group: {name!r}{suggestion(name, known)}")
     raise typer.Exit(1)
 
 
@@ -44,5 +42,5 @@ async def check_inactive(admin: Admin, group_id: str) -> None:
         state = DEAD if info is None else info.state
     if state not in INACTIVE:
         reason = f"group {group_id!r} has members (it is {state}): stop them first"
-        typer.echo(printable(f"kafkawire groups: {reason}"), err=True)
+        print_note(str(reason))
         raise typer.Exit(1)

@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
-from kafkawire.display import printable
-
+from ..notes import print_note
 from ..render.request_lines import print_close, print_line, print_report
 
 if TYPE_CHECKING:
@@ -73,7 +71,7 @@ def fail(error: Exception) -> NoReturn:
     text = getattr(error, "strerror", None) or str(error)
     path = getattr(error, "filename", None)
     text = text if path is None else f"{path}: {text}"
-    print(printable(f"kafkawire: {text}"), file=sys.stderr)
+    print_note(str(text))
     raise typer.Exit(2) from None
 
 
@@ -111,7 +109,7 @@ async def _run(
     finally:
         await server.close()
     if stopped.failure is not None:
-        print(printable(f"kafkawire: {stopped.failure}"), file=sys.stderr)
+        print_note(str(stopped.failure))
         raise typer.Exit(FAILED)
 
 
@@ -125,7 +123,7 @@ def _print_waiting(server: NodeServer) -> None:
     if not server.stopped.done():
         reason = "waits for a controller to move its leaders to other nodes"
         node = f"node {server.config.node_id}"
-        print(f"kafkawire: {node} {reason}; a second signal ends it at once", file=sys.stderr)
+        print_note(f"{node} {reason}; a second signal ends it at once")
 
 
 # over 40 lines: a case for each effect

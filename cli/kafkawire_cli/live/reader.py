@@ -11,10 +11,7 @@ import logging
 from collections.abc import Mapping, Sized
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Self, TypeVar
 
-import typer
-
-from kafkawire.display import printable
-
+from ..notes import print_note
 from .outputs import Output, in_thread
 
 if TYPE_CHECKING:
@@ -74,7 +71,7 @@ class ConnectionLog(logging.Handler):
         if self.last not in self._printed:
             self._printed.add(self.last)
             what = "reconnecting" if record.name == CONNECTIONS else "retrying"
-            typer.echo(printable(f"kafkawire consume: {self.last}; {what}"), err=True)
+            print_note(f"{self.last}; {what}")
 
     def reset(self) -> None:
         """Records have arrived."""

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from kafkawire.display import printable
-
+from ..notes import print_note
 from .outputs import RecordOutput, in_thread
 from .reader import ConnectionLog
 
@@ -41,5 +38,4 @@ def _report(
 ) -> None:
     """Say that records were written out, but may be delivered again."""
     if error is not None:
-        text = f"kafkawire consume: {error}; its records may be delivered again"
-        typer.echo(printable(text), err=True)
+        print_note(f"{error}; its records may be delivered again")

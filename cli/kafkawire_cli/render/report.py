@@ -18,6 +18,7 @@ from kafkawire.display import padded, plural, printable, text_width
 
 from ..input.options import Form
 from ..input.sources import INTERRUPTED
+from ..notes import print_note
 from ..pipes import drop_output
 from .fitting import Column, chosen, fitted_line, fitted_table
 
@@ -113,10 +114,10 @@ def exit_if_incomplete(captures: Reading) -> None:
     Warns on standard error if the filter matched nothing.
     """
     if captures.where is not None and not captures.matched:
-        typer.echo("kafkawire: nothing matches the filter", err=True)
+        print_note("nothing matches the filter")
     if captures.interrupted:
         note = f"interrupted after {plural(captures.watch.packets, 'packet')}"
-        typer.echo(f"kafkawire: {note}: the report covers these", err=True)
+        print_note(f"{note}: the report covers these")
         raise typer.Exit(INTERRUPTED)
     if captures.refused:
         raise typer.Exit(2)

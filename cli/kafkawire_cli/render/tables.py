@@ -183,7 +183,7 @@ def write(
     captures.check_output(filter(None, files.values()), [*given, brokers.keylog_file])
     is_live = given == ["-"] and output.to is None
     size = 1 if is_live else BATCH_ROWS  # rows of a live capture at once
-    sources, refused = captures.sources("decode", given)
+    sources, refused = captures.sources(given)
     run = run_metadata(sources, wanted.where, redacted=view.redact)
     table_files.require_same_run(files, output.to, run)
     forms = {name: format_of(file, output.compression) for name, file in files.items()}
@@ -205,7 +205,7 @@ def write(
             _count(undecoded, writers)
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
-    problems.report("decode")
+    problems.report()
     return Written(refused, watch.packets if noted.requested else None, undecoded)
 
 

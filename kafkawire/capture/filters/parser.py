@@ -117,7 +117,7 @@ class _Parser:
         field = self._fields.get(token.text.lower())
         if field is None:
             hint = suggestion(token.text, {name: name for name in self._fields})
-            self._fail(f"unknown field {token.text!r}{hint}; fields: {names}")
+            self._fail(f"unknown field {token.text!r}; fields: {names}{hint}")
         self._at += 1
         return field
 

@@ -63,7 +63,7 @@ def until_it_waits(process: int) -> None:
 def test_a_report_on_a_pipe_shows_what_it_has() -> None:
     code, out, error = interrupted("summary", CAPTURE.read_bytes())
     assert code == 130
-    assert error == "kafkawire: interrupted after 465 packets: the report covers these\n"
+    assert error == "kafkawire summary: interrupted after 465 packets: the report covers these\n"
     found, whole = json.loads(out), report("summary", CAPTURE)
     assert [one.pop("first")["file"] for one in found["problems"]] == ["-"]
     problems = [{**one, "first": None} for one in whole["problems"]]

@@ -188,7 +188,7 @@ def test_a_closed_pipe_and_a_full_disk(jobs: str) -> None:
             command.split(), stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
         )
     assert result.returncode == 2
-    assert result.stderr == b"kafkawire: output: No space left on device\n"
+    assert result.stderr == b"kafkawire decode: output: No space left on device\n"
 
 
 def test_one_process_is_used_if_output_cannot_be_shared() -> None:

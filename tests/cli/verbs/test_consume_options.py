@@ -153,7 +153,7 @@ def test_usage_errors(words: tuple[str, ...], reason: str) -> None:
 def test_a_partition_that_does_not_exist(server: ServerThread) -> None:
     done = run("consume", "t", "-b", server.bootstrap, "-p", "2", "-e")
     assert done.exit_code == 1
-    assert done.stderr == "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: t-2: t has 2 partitions\n"
+    assert done.stderr == "kafkawire consume: UNKNOWN_TOPIC_OR_PARTITION: t-2: t has 2 partitions\n"
 
 
 @pytest.mark.parametrize("header", ["a", "=b", ""])
@@ -220,7 +220,8 @@ def test_rules(rule: str, expected: Fault) -> None:
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("Produce action=disconect", "unknown action 'disconect'; did you mean 'disconnect'?"),
+        ("Produce action=disconect", "unknown action 'disconect'; expected one of "),
+        ("Produce action=disconect", "; did you mean 'disconnect'?"),
         ("Produc", "unknown API 'Produc'; did you mean 'Produce'?"),
         ("Fetch nth", "'nth': invalid value; expected a number from 1"),
         ("Fetch nth=0", "nth=0: expected a number from 1"),

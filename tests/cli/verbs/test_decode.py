@@ -383,7 +383,7 @@ MISTAKES = [
     ([KCAT, "--filter", "api == Fech"], "unknown API 'Fech'; did you mean Fetch?"),
     ([KCAT, "--filter", "api == 1", "--filter", "api == x"], "unknown API 'x'"),
     ([KCAT, "--table", "records", "--filter", "latency > 1s"], "table records has no latency"),
-    ([KCAT, "--table", "exchange"], "unknown table 'exchange'; did you mean exchanges?"),
+    ([KCAT, "--table", "exchange"], "group_events, problems; did you mean exchanges?"),
     ([KCAT, "--version", "3"], "required by --version and --direction"),
     (["00", "--api", "Fetch"], "Missing --version: FetchRequest has versions"),
     (["00", "--api", "Fetsh", "--version", "1"], "did you mean Fetch?"),

@@ -129,7 +129,10 @@ def test_a_full_disk_is_reported_and_exits_2(arguments: list[str]) -> None:
             text=True,
             check=False,
         )
-    assert (ran.returncode, ran.stderr) == (2, "kafkawire: output: No space left on device\n")
+    assert (ran.returncode, ran.stderr) == (
+        2,
+        f"kafkawire {arguments[0]}: output: No space left on device\n",
+    )
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -155,7 +158,7 @@ def test_a_partial_write_is_a_failure(verb: str, unbuffered: str, tmp_path: Path
             check=False,
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONDONTWRITEBYTECODE": "1"},
         )
-    assert (ran.returncode, ran.stderr) == (2, "kafkawire: output: File too large\n")
+    assert (ran.returncode, ran.stderr) == (2, f"kafkawire {verb}: output: File too large\n")
 
 
 def test_codegen_makes_a_package(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def slowest(path: Path) -> list[tuple[str, int]]:
     collector = Slowest(
         5, 1, lambda exchange, _, latency: (exchange.main_row.api_name or "", latency)
     )
-    with reading("report", [str(path)], DEFAULTS) as captures:
+    with reading([str(path)], DEFAULTS) as captures:
         captures.read(collector)
     return collector.all
 

@@ -310,7 +310,7 @@ def test_bytes_of_a_broker(words: tuple[str, ...], api: str, damage: str, lines:
         assert all(line.endswith("; reconnecting") for line in reconnects), result.stderr
     else:
         assert len(reconnects) == produces, result.stderr
-    assert last.startswith("0 delivered" if produces else "kafkawire: "), last
+    assert last.startswith("0 delivered" if produces else f"kafkawire {words[0]}: "), last
     assert_clean(result.stdout, result.stderr)
 
 
@@ -455,7 +455,7 @@ def test_consume_to_the_end_ends_without_progress(
     assert result.exit_code == 1, result.output
     *warnings, last = result.stderr.splitlines()
     assert all(each.endswith("; retrying") for each in warnings), result.stderr
-    assert last.startswith("kafkawire: "), last
+    assert last.startswith("kafkawire consume: "), last
     assert_clean(result.stdout, result.stderr)
 
 

@@ -112,7 +112,7 @@ def test_a_topic_from_its_making_to_its_end(place: Place) -> None:
     [result] = json.loads(ran_alone("topics", *here, "--topic", name, "-f", "json")[1])["topics"]
     assert [each["end_offset"] for each in result["partitions"]] == [0, 0]
     code, _, error = ran_alone("topics", *here, "--create", name)
-    assert (code, error.startswith("kafkawire: TOPIC_ALREADY_EXISTS")) == (1, True)
+    assert (code, error.startswith("kafkawire topics: TOPIC_ALREADY_EXISTS")) == (1, True)
     deleted = ran_alone("topics", *here, "--delete", name, "--yes")
     assert deleted == (0, f"deleted topic {name}: 2 partitions\n", "")
 
@@ -282,7 +282,7 @@ def test_a_topic_that_is_not_there(place: Place) -> None:
     assert error.startswith("line 1: UNKNOWN_TOPIC_OR_PARTITION")
     assert error.endswith("0 delivered, 1 failed\n"), "what comes next would fail as well"
     code, _, error = ran("consume", "nothere", "-b", place.bootstrap)
-    assert (code, error) == (1, "kafkawire: UNKNOWN_TOPIC_OR_PARTITION: topic nothere\n")
+    assert (code, error) == (1, "kafkawire consume: UNKNOWN_TOPIC_OR_PARTITION: topic nothere\n")
 
 
 def test_undelivered_lines_are_reported_line_by_line(place: Place, topic: str) -> None:

@@ -95,7 +95,7 @@ def test_a_partition_that_does_not_exist_is_reported_before_anything_is_sent(
     done = run(verb, *here, *rest, stdin=b"a\n")
     assert (done.exit_code, done.stdout) == (1, "")
     reason = f"UNKNOWN_TOPIC_OR_PARTITION: {topic}-77: {topic} has 3 partitions"
-    assert done.stderr == f"kafkawire: {reason}\n"
+    assert done.stderr == f"kafkawire {verb}: {reason}\n"
 
 
 # -- the configuration of topics

@@ -69,7 +69,7 @@ def test_the_first_error_ends_a_pipe() -> None:
     result = run("sql", CAPTURE, stdin=text)
     assert result.exit_code == 2
     assert result.stdout == '{"a":1}\n'
-    assert result.stderr.startswith('kafkawire sql: Binder Error: Referenced column "x"')
+    assert result.stderr.startswith('kafkawire sql: Referenced column "x"')
 
 
 def test_an_error_is_a_line_with_the_place() -> None:

@@ -162,7 +162,8 @@ def test_a_node_is_described_as_it_starts_and_stops_in_order(tmp_path: Path) -> 
         used = CliRunner().invoke(app, ["serve", "--data-dir", str(folder), "--port", "0"])
         assert (used.exit_code, used.output) == (
             2,
-            f"kafkawire: log directory '{folder}' is in use by another process: .lock is locked\n",
+            f"kafkawire serve: log directory '{folder}' is in use by another process: "
+            ".lock is locked\n",
         )
     assert process.returncode == 0
     with serving("--data-dir", str(folder), "--quiet") as (again, _):
@@ -212,7 +213,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
             ("--port", "0", *node, f"127.0.0.1:{port}"),
         ):
             result = CliRunner().invoke(app, ["serve", *arguments])
-            expected = f"kafkawire: 127.0.0.1:{port}: Address already in use\n"
+            expected = f"kafkawire serve: 127.0.0.1:{port}: Address already in use\n"
             assert (result.exit_code, result.output) == (2, expected)
         both = CliRunner().invoke(app, ["serve", "--port", str(free), *node, f"127.0.0.1:{free}"])
     assert both.exit_code == 2

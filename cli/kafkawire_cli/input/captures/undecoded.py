@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from kafkawire.display import plural, printable
+from kafkawire.display import plural
+
+from ...notes import print_note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,11 +42,10 @@ class Undecoded:
             self._first = f"{one['file']} packet {one['packet']}: {one['kind']}: {one['error']}"
         self._count += len(undecoded)
 
-    def check(self, verb: str) -> None:
+    def check(self) -> None:
         """Exit with 1, and say what and where, if something was not decoded."""
         if self._count:
             count = plural(self._count, "problem")
             first = f", the first: {self._first}" if self._first else ""
-            note = f"kafkawire {verb}: {count} (table {PROBLEMS}){first}"
-            typer.echo(printable(note), err=True)
+            print_note(f"{count} (table {PROBLEMS}){first}")
             raise typer.Exit(1)

@@ -38,7 +38,7 @@ def groups(
 ) -> None:
     """Show the consumer groups in captures."""
     bound = options.limit()
-    with reading("groups", given, options) as captures:
+    with reading(given, options) as captures:
         from kafkawire.reports.groups.histories import Groups
         from kafkawire.reports.groups.silences import Silences
         from kafkawire.reports.watermarks import Watermarks
@@ -65,7 +65,7 @@ def groups(
     for name in missing:
         known = (group.group_id for group in history.all)
         error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
-        refuse("groups", InputError(error))
+        refuse(InputError(error))
     if found or not missing:
         print_capture_report(captures, options.form, sections, as_json, "No consumer groups found.")
     if missing:

@@ -30,7 +30,7 @@ def topics(
 ) -> None:
     """Show the topics in captures."""
     bound = options.limit()
-    with reading("topics", given, options) as captures:
+    with reading(given, options) as captures:
         from kafkawire.reports.problems import Problems
         from kafkawire.reports.topics import Topics
 

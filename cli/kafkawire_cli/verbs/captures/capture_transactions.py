@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
     """Show the transactions in captures, and what became of them."""
     bound = options.limit()
-    with reading("transactions", given, options) as captures:
+    with reading(given, options) as captures:
         from kafkawire.reports.transactions import Transactions
 
         from ...render.transaction_list import sections_of

@@ -32,7 +32,7 @@ def clients(
     requests.
     """
     bound = options.limit()
-    with reading("clients", given, options) as captures:
+    with reading(given, options) as captures:
         from kafkawire.reports.clients import Clients
 
         collector = Clients()

@@ -29,6 +29,7 @@ from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
 from ...input.sources import INTERRUPTED, known, refuse, report_ignored
 from ...input.values import NO_VALUES, ValueOptions, decoded_text
+from ...notes import print_note
 from ...parallel.jobs import decoded, records_process, table_batches
 from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ...render.message_table.style import Colour, Style, Times, heading, style
@@ -286,7 +287,7 @@ class Messages:
             self._refuse(error)
 
     def _refuse(self, error: InputError) -> None:
-        refuse("decode", error)
+        refuse(error)
         self.unreadable = True
 
 
@@ -319,15 +320,15 @@ def _write_tables(
                 given, names, columns, made, wanted, view, processes, strict=strict
             )
         except InputError as error:
-            refuse("decode", error)
+            refuse(error)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:  # the second one
             raise typer.Exit(INTERRUPTED) from None
     if written.interrupted is not None:
         note = f"interrupted after {plural(written.interrupted, 'packet')}"
-        typer.echo(f"kafkawire: {note}: the tables cover these", err=True)
+        print_note(f"{note}: the tables cover these")
         raise typer.Exit(INTERRUPTED)
     if written.refused:
-        typer.echo("kafkawire: the tables cover the other inputs", err=True)
+        print_note("the tables cover the other inputs")
         raise typer.Exit(2)
-    written.undecoded.check("decode")
+    written.undecoded.check()

@@ -84,7 +84,7 @@ def _diagnosed(
 
     bound = options.limit()
     dropped_in = dropped_by(releases_of_kafka())
-    with reading("diagnose", files, options) as captures:
+    with reading(files, options) as captures:
         diagnosis = rules.diagnosis(Scene.of(captures, dropped_in))
         diagnosis.read()
     findings = diagnosis.findings

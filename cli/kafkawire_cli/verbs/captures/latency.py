@@ -39,7 +39,7 @@ def latency(
     and responses that wait for data or for other members do not count.
     """
     shown = options.limit()
-    with reading("latency", given, options) as captures:
+    with reading(given, options) as captures:
         from kafkawire.reports.apis import Apis
         from kafkawire.reports.exchanges import Unanswered
 

@@ -41,7 +41,7 @@ def readiness(
     releases = releases_of_kafka()
     release = known_release(target, releases)
     bound = options.limit()
-    with reading("readiness", given, options) as captures:
+    with reading(given, options) as captures:
         from kafkawire.reports.clients import Clients
         from kafkawire.reports.readiness import judge
 

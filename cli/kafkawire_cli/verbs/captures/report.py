@@ -81,7 +81,7 @@ def report(  # noqa: PLR0913 - options of the verb
 
     charts = library()
     options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
-    with reading("report", given, options) as captures:
+    with reading(given, options) as captures:
         from ...render.messages import View
         from ...render.page.data import PageData, Target
 
@@ -93,7 +93,7 @@ def report(  # noqa: PLR0913 - options of the verb
         with readable(given, to):
             size = _write(to, found, given, charts, private=show_secrets)
     except InputError as error:
-        refuse("report", error)
+        refuse(error)
         raise typer.Exit(2) from None
     typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
     exit_if_incomplete(captures)

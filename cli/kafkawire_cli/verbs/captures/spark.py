@@ -18,6 +18,7 @@ from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOptio
 from ...input.panels import Panel
 from ...input.sources import INTERRUPTED, known
 from ...input.values import NO_VALUES, ValueOptions, record_values
+from ...notes import print_note
 
 if TYPE_CHECKING:
     from kafkawire.spark.options import Options
@@ -144,10 +145,10 @@ def spark(  # noqa: PLR0913 - options of the verb
             else:
                 status = _watch(start, watch, *wanted, mode, strict=strict)
     except (SparkError, OSError, ValueError) as error:
-        typer.echo(printable(f"kafkawire spark: {error}"), err=True)
+        print_note(str(error))
         raise typer.Exit(2) from None
     except KeyboardInterrupt:  # Spark has cancelled its jobs
-        typer.echo("kafkawire spark: interrupted", err=True)
+        print_note("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     if status:
         raise typer.Exit(status)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkawire.display import printable
 from kafkawire.errors import MissingPackage, QueryError
 from kafkawire_codegen.whole_files import ended_by_signals
 
@@ -22,6 +21,7 @@ from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption,
 from ...input.panels import Panel
 from ...input.sources import FileProblems, Known, check_output, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
+from ...notes import print_note
 from ...render.query_rows import BINARY, SUFFIXES, Shape, write
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ def sql(  # noqa: PLR0913 - options of the verb
         _say(error)
         raise typer.Exit(2) from None
     except InputError as error:
-        refuse("sql", error)
+        refuse(error)
         raise typer.Exit(2) from None
     if refused:
-        typer.echo("kafkawire: the result covers the other inputs", err=True)
+        print_note("the result covers the other inputs")
         raise typer.Exit(2)
 
 
@@ -188,7 +188,7 @@ def _database(
     from kafkawire.sql import Database
 
     problems = FileProblems()
-    found, refused = sources("sql", files)
+    found, refused = sources(files)
     captures = QueryTables(found, brokers, shown, problems.add)
     if strict and not captures.repeatable:
         raise typer.BadParameter("not allowed with standard input", param_hint="--strict")
@@ -200,9 +200,9 @@ def _database(
     undecoded = Undecoded()
     for _, batch in captures.read([PROBLEMS] if strict else [], frozenset(COLUMNS)):
         undecoded.add(batch)
-    problems.report("sql")
+    problems.report()
     if not refused:
-        undecoded.check("sql")
+        undecoded.check()
 
 
 def _add_topics(
@@ -224,7 +224,7 @@ def _add_topics(
         table = TopicTable(batches, topic, decoder, folder)
         database.add(topic, table)
         for note in table.notes:
-            typer.echo(printable(f"kafkawire sql: topic {topic}: {note}"), err=True)
+            print_note(f"topic {topic}: {note}")
 
 
 def _show(
@@ -297,4 +297,4 @@ def _line(prompts: bool, prompt: str) -> str | None:
 
 
 def _say(error: Exception) -> None:
-    typer.echo(f"kafkawire sql: {printable(str(error).expandtabs(4))}", err=True)
+    print_note(str(error).expandtabs(4))

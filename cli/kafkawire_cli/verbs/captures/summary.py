@@ -21,7 +21,7 @@ def summary(
     For details use latency, topics, clients, groups, and `decode --table problems`.
     """
     shown = options.limit()
-    with reading("summary", given, options) as captures:
+    with reading(given, options) as captures:
         from ...render.summary_report import Summary
 
         report = Summary(captures)

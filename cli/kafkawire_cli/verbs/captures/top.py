@@ -18,6 +18,7 @@ from ...input.inputs import InputError
 from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.rule_options import UNCHANGED, RuleOptions
 from ...input.sources import INTERRUPTED, Known, known, readable, refuse, sources
+from ...notes import print_note
 
 if TYPE_CHECKING:
     from kafkawire.capture.filters import Filter
@@ -95,7 +96,7 @@ def top(  # noqa: PLR0913 - options of the verb
             with captured(capture_command(interface, port)) as stream:
                 _watch(stream, brokers, where, interval, mode, rules)
     except InputError as error:
-        refuse("top", error)
+        refuse(error)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -122,7 +123,7 @@ def _mode(given: str | None, *, follow: bool, speed: float | None) -> _Mode:
 
 @contextmanager
 def _opened(name: str, *, follow: bool) -> Iterator[BinaryIO | FollowedFile]:
-    (source,) = sources("top", [name]).captures
+    (source,) = sources([name]).captures
     if isinstance(source, Path):
         from ...input.captures.followed import FollowedFile
 
@@ -172,7 +173,7 @@ def _watch(
         with shown.of(windows, diagnosis), readable(["-"]):
             captures.read(windows, *([] if diagnosis is None else diagnosis.all_collectors))
     if not watch.packets and not shown.ticker.quit:
-        typer.echo("kafkawire top: no packets", err=True)
+        print_note("no packets")
 
 
 def _diagnosis(captures: Reading, rules: RuleOptions) -> Diagnosis:

@@ -19,6 +19,7 @@ from kafkawire.net.admin import ADMIN_KEYS
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
+from ...notes import print_note
 from ...render.conformance.page import page
 from ...render.conformance.sections import as_json, sections
 from ...render.report import print_report
@@ -102,6 +103,6 @@ def conformance(
     left = [each for one in results for each in one.left]
     if left:
         note = printable(f"{plural(len(left), 'name')} could not be deleted: {', '.join(left)}")
-        typer.echo(f"kafkawire: {note}", err=True)
+        print_note(str(note))
     if any(each.outcome is Outcome.FAILED for each in results):
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import plural, printable
+from kafkawire.display import plural
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
@@ -23,6 +23,7 @@ from ...live.completion import complete_group
 from ...live.group_changes import delete_groups, delete_offsets
 from ...live.group_offsets import NO_OFFSETS, OffsetOptions, checked, reset
 from ...live.group_state import listed_groups, refuse_group
+from ...notes import print_note
 from ...render.report import Section, count_text, print_report, ranges_text
 from ..captures.capture_groups import GroupOrder
 from ..captures.capture_groups import groups as of_captures
@@ -153,8 +154,7 @@ async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     if deleted and wanted is not None:
         refuse_group(deleted[0])
     for group_id in deleted:
-        note = f"kafkawire groups: left out, deleted since it was listed: {group_id!r}"
-        typer.echo(printable(note), err=True)
+        print_note(f"left out, deleted since it was listed: {group_id!r}")
 
 
 async def _group(admin: Admin, listing: GroupListing, known: set[str]) -> Group | None:

@@ -22,6 +22,7 @@ from ...input.inputs import InputError, MissingOption
 from ...input.options import ROW_FORMAT
 from ...input.panels import Panel
 from ...input.values import NO_VALUES, ValueOptions, record_values
+from ...notes import print_note
 from ...pipes import stop_at_closed_pipe
 from ...render.log.rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
 
@@ -114,7 +115,7 @@ def log(
             read = _headers(not no_verify) if batches else _rows(decoder, not no_verify)
             faults = _show(files, _Output(form, out, show_secrets, batches, values), read)
     except (InputError, OSError) as error:  # such as an unreadable directory or a full disk
-        typer.echo(printable(f"kafkawire log: {error}"), err=True)
+        print_note(str(error))
         raise typer.Exit(2) from None
     if faults:
         raise typer.Exit(1)

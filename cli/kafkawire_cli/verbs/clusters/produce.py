@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kafkawire.display import printable
 from kafkawire.errors import InvalidRecordValue, UnusableSchema
 
 from ...input import cluster as live
@@ -22,6 +21,7 @@ from ...live.completion import complete_topic
 from ...live.delivery_report import DeliveryReport, in_transaction
 from ...live.record_input import LineFormat, lines, whole_input
 from ...live.unknown_names import check_partition, with_similar_topic
+from ...notes import print_note
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import ClientError
@@ -289,4 +289,4 @@ async def _suggest_topic(config: dict[str, Any], topic: str, error: ClientError 
         async with live.admin_beside(config) as admin:
             known = await with_similar_topic(admin, error, [topic])
         if known is not error:
-            typer.echo(printable(f"kafkawire produce: {known}"), err=True)
+            print_note(str(known))

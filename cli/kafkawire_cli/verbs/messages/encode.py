@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 
-from kafkawire.display import printable
-
 from ...input.inputs import InputError, read_limited
 from ...input.names import checked_version, complete_message, direction_of, message_name
 from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
+from ...notes import print_note
 
 
 def encode(  # noqa: PLR0913 - options of the verb
@@ -91,7 +90,7 @@ def encode(  # noqa: PLR0913 - options of the verb
         else:
             data = message.encode(version)
     except kafkawire.WireError as error:
-        typer.echo(printable(f"kafkawire encode: {error}"), err=True)
+        print_note(str(error))
         raise typer.Exit(1) from None
     if raw:
         sys.stdout.buffer.write(data)

@@ -181,7 +181,7 @@ def _explain_captured(
     try:
         found = _captured(given[0], number, exchange is not None, brokers)
     except inputs.InputError as error:
-        refuse("explain", error)
+        refuse(error)
         raise typer.Exit(2) from None
     if not _show_captured(found, registry(brokers.package), tree, secrets):
         raise typer.Exit(UNDECODABLE)

@@ -11,6 +11,8 @@ import typer
 from kafkawire.display import printable
 from kafkawire.errors import InvalidRecordValue
 
+from ...notes import print_note
+
 MAX_LINE: Final = 1 << 27
 """Bytes of a line; a message of Kafka's protocol has fewer."""
 
@@ -59,7 +61,7 @@ def infer(
             invalid += 1
             typer.echo(printable(f"line {number}: {error}"), err=True)
     if not valid:
-        typer.echo("kafkawire values infer: no values, so no schema", err=True)
+        print_note("no values, so no schema")
         raise typer.Exit(1)
     schema = inference.schema()
     if title is not None:

@@ -1,0 +1,108 @@
+"""Options that users of Kafka's own tools type by habit are options here, or are explained."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import Any, Final
+
+import pytest
+
+from kafkawire_cli.kafka_tools import LIVE, spelling
+from kafkawire_cli.registry import command
+from kafkawire_cli.verb_table import VERBS
+from tests.cli.reports import run
+from tests.real.java import Installation
+
+TOOLS: Final = "org.apache.kafka.tools"
+OPTION: Final = re.compile(r"--[a-z][a-z.-]*[a-z]")
+LISTED: Final = re.compile(r"^ *(?:-[A-Za-z][\w.:]*(?: \w+)?, )?(--[a-z][a-z.-]*[a-z])", re.M)
+"""An option in the left column of a help."""
+
+TOOL_OF: Final = {
+    "topics": ["TopicCommand"],
+    "produce": ["ConsoleProducer"],
+    "consume": ["consumer.ConsoleConsumer", "consumer.ConsoleShareConsumer"],
+    "groups": ["consumer.group.ConsumerGroupCommand", "consumer.group.ShareGroupCommand"],
+    "configs": ["ConfigCommand"],
+    "acls": ["AclCommand"],
+    "reassign": ["reassign.ReassignPartitionsCommand"],
+    "log-dirs": ["LogDirsCommand"],
+    "tokens": ["DelegationTokenCommand"],
+}
+"""Verb -> the tools that do the same."""
+
+
+def options(verb: str) -> set[str]:
+    found: Any = command(verb)
+    declared = {option for parameter in found.params for option in parameter.opts}
+    return declared | {"--help"}
+
+
+@pytest.mark.parametrize("verb", TOOL_OF)
+def test_every_option_of_a_tool_of_kafka_has_its_spelling_here(
+    installation: Installation, verb: str
+) -> None:
+    names = set()
+    for tool in TOOL_OF[verb]:
+        shown = subprocess.run(
+            installation.command(f"{TOOLS}.{tool}", "--help"),
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        names |= set(LISTED.findall(shown.stdout + shown.stderr))
+    assert len(names) > 6, shown
+    assert {name for name in names - options(verb) if not spelling(verb, name)} == set()
+
+
+@pytest.mark.parametrize("verb", sorted(LIVE))
+def test_an_explanation_names_options_and_verbs_that_exist(verb: str) -> None:
+    from kafkawire_cli.kafka_tools import EVERYWHERE, OF_VERB, SHOWN
+
+    explained = {*OF_VERB.get(verb, {}), *EVERYWHERE, *SHOWN} - options(verb)
+    for name in sorted(explained):
+        text = spelling(verb, name)
+        other = re.search(r"kafkawire ([a-z-]+)", text)
+        target = verb
+        if other is not None and other[1] != "--version":
+            assert other[1] in VERBS, text
+            target = other[1]
+        used = set(OPTION.findall(text.replace("kafkawire --version", "")))
+        assert used <= options(target) | options(verb), (name, text)
+    needless = set(OF_VERB.get(verb, {})) & options(verb)
+    assert needless == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("topics", "--topc", "x"), "--topc; did you mean --topic?"),
+        (("topics", "-b", "x", "--list"), "--list; leave it out: this is shown without it"),
+        (("configs", "--set", "a=b"), "--set; use --add-config KEY=VALUE"),
+        (("consume", "x", "--from-beginning"), "--from-beginning; leave it out: it is the default"),
+        (("consume", "-t", "x"), "-t; topics are arguments: kafkawire consume TOPIC"),
+        (("produce", "x", "--broker-list=h:1"), "--broker-list; use -b HOST:PORT"),
+        (("groups", "--describe", "--group", "g"), "--describe; leave it out"),
+    ],
+)
+def test_an_unknown_option_is_explained(words: tuple[str, ...], reason: str) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert f"Error: No such option: {reason}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(("decode", "--from-beginning", "x"), "--from-beginning"), (("consume", "x", "--zz"), "--zz")],
+)
+def test_another_option_is_not(words: tuple[str, ...], option: str) -> None:
+    assert run(*words).stderr.splitlines()[-1] == f"Error: No such option: {option}"
+
+
+def test_a_misspelt_verb_is_named() -> None:
+    done = run("topcs", "x.pcap")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
+        2,
+        "Error: No such command 'topcs'; did you mean 'topics'?",
+    )
