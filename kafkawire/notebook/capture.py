@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import pyarrow as pa
 
@@ -28,6 +29,9 @@ from .html import MAX_ROWS, table_html
 from .messages import Messages, Options
 from .rows import Rows, Table
 from .summary import Group, Progress, Summary
+
+SHOWN: Final = 3
+"""Names of files in the text of a capture, at most."""
 
 
 class Capture:
@@ -56,7 +60,8 @@ class Capture:
             self._database = None
 
     def __repr__(self) -> str:
-        return f"<Capture of {counted(len(self.files), 'file')}: {', '.join(self.files[:3])}>"
+        names = [*self.files[:SHOWN], *["..."] * (len(self.files) > SHOWN)]
+        return f"<Capture of {counted(len(self.files), 'file')}: {', '.join(names)}>"
 
     def _repr_html_(self) -> str:
         sizes = [(str(file), Path(file).stat().st_size) for file in self.files[: MAX_ROWS + 1]]

@@ -174,6 +174,9 @@ def test_repr_counts_the_files() -> None:
     one, two = TRANSACTIONS, CAPTURES / "ck-group-range.pcap"
     assert repr(kafkawire.open_capture(one)) == f"<Capture of 1 file: {one}>"
     assert repr(kafkawire.open_capture(one, two)) == f"<Capture of 2 files: {one}, {two}>"
+    four = [one, two, CAPTURES / "ck-848.pcap", CAPTURES / "ck-sll1.pcap"]
+    names = ", ".join(map(str, four[:3]))
+    assert repr(kafkawire.open_capture(*four)) == f"<Capture of 4 files: {names}, ...>"
 
 
 def test_packages_are_imported_only_when_needed() -> None:

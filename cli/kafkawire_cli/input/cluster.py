@@ -253,8 +253,10 @@ def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) ->
 
     An argument that no request can carry, such as an empty topic name, is a usage error.
     """
-    from kafkawire.client.failures import ClientError, ConfigurationError
+    from kafkawire.client.failures import BrokerError, ClientError, ConfigurationError
     from kafkawire.errors import EncodeError, LocalProtocolError
+
+    from ..advice import with_advice
 
     try:
         asyncio.run(work())
@@ -263,6 +265,9 @@ def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) ->
         raise typer.BadParameter(str(error), param_hint=hint) from None
     except EncodeError as error:
         raise typer.BadParameter(str(error)) from None
+    except BrokerError as error:
+        print_note(with_advice(error.code, str(error)))
+        raise typer.Exit(1) from None
     except (ClientError, LocalProtocolError) as error:
         print_note(str(error))
         raise typer.Exit(1) from None

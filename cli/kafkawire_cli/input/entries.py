@@ -159,7 +159,7 @@ def _bytes(
         undecoded = undecoded or row.status in UNDECODED
         yield Entry(name, None, None, None, row)
     if undecoded and bare is None and kind is Format.HEX:
-        _note(name, f"frames are read as requests that begin with their sizes; {RESPONSE}")
+        _note(name, f"frames are read as requests that begin with their sizes; {RESPONSE}; {BODY}")
 
 
 def _frames(name: str, data: bytes, kind: Format, messages: Registry | None) -> Iterable[Row]:
@@ -176,7 +176,7 @@ def _frames(name: str, data: bytes, kind: Format, messages: Registry | None) -> 
         size = plural(len(data), "byte")
         raise InputError(
             f"{name}: {size}: too short for a frame, which begins with its size and a header of "
-            f"{inputs.SHORTEST_FRAME} bytes or more together"
+            f"{inputs.SHORTEST_FRAME} bytes or more together; {BODY}"
         )
     if int.from_bytes(data[:4], "big") > len(data):
         whole = len(data).to_bytes(4, "big") + data
@@ -191,6 +191,7 @@ def _frames(name: str, data: bytes, kind: Format, messages: Registry | None) -> 
 RESPONSE: Final = (
     "for a response: kafkawire explain --frame --direction response --api API --version N"
 )
+BODY: Final = "for a body without a header: kafkawire explain --api API --version N"
 UNDECODED: Final = frozenset(
     {"malformed", "truncated", "unknown_api", "unknown_version", "guessed"}
 )

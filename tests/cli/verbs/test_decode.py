@@ -203,6 +203,9 @@ def test_hex_that_is_too_short_for_a_frame_is_an_error(count: int) -> None:
     result = run(frame()[:count].hex())
     assert (result.exit_code, result.stdout) == (2, "")
     assert "too short for a frame" in result.stderr
+    hint = "for a body without a header: kafkawire explain --api API --version N"
+    assert result.stderr.endswith(f"; {hint}\n")
+    assert hint in run("0862696c6c696e6700000007046d2d310000").stderr
     assert run(frame()[:8].hex()).exit_code == 0
 
 
