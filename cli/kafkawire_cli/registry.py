@@ -32,7 +32,11 @@ CLICK_ERROR: Final[Any] = next(
 HELP_SHOWN: Final = "NoArgsIsHelpError"
 """The usage error whose message is the help."""
 
+MISSING: Final = "MissingParameter"
+"""The usage error for an argument that is missing; the help of the argument is added."""
+
 INVALID_TYPE: Final = re.compile(r"('.*') is not a valid (int|float)( range)?\.", re.DOTALL)
+INVALID_CHOICE: Final = re.compile(r"'(.*)' is not one of ('.*')\.", re.DOTALL)
 TYPE_NAMES: Final = {"int": "an integer", "float": "a number"}
 """Names of types in Typer's messages -> those shown."""
 
@@ -40,10 +44,13 @@ HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 
 def _in_plain_words(message: str) -> str:
-    found = INVALID_TYPE.fullmatch(message)
-    if found is None:
-        return message
-    return f"must be {TYPE_NAMES[found[2]]}, got {found[1]}"
+    invalid = INVALID_TYPE.fullmatch(message)
+    if invalid is not None:
+        return f"must be {TYPE_NAMES[invalid[2]]}, got {invalid[1]}"
+    choice = INVALID_CHOICE.fullmatch(message)
+    if choice is not None:
+        return message.rstrip(".") + did_you_mean(choice[1], re.findall("'(.*?)'", choice[2]))
+    return message
 
 
 @contextmanager
@@ -55,6 +62,8 @@ def _escaped_usage_errors() -> Iterator[None]:
         if type(error).__name__ != HELP_SHOWN:
             place: str = getattr(error, "place", "")  # of `input.filters.InvalidFilter`
             error.message = printable(_in_plain_words(error.message)) + place
+            if type(error).__name__ == MISSING and not error.message:
+                error.message = getattr(error.param, "help", None) or ""
         if getattr(error, "param", None) is not None and error.param_hint is None:
             hint = error.param.get_error_hint(error.ctx)
             error.param_hint = hint.replace("'", "") if hint.startswith("'-") else hint

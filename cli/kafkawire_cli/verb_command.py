@@ -6,6 +6,7 @@ counts, as with any option that is repeated.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 import typer
@@ -13,6 +14,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 
 FORMAT: Final = "--format"
 JSON: Final = "--json"
+FILTER: Final = "--filter"
 JSON_FORMS: Final = ("json", "jsonl")
 OUTPUT: Final = ("--output", "--out")
 """The option for an output file or folder, and an abbreviation that is accepted."""
@@ -60,7 +62,12 @@ class VerbCommand(TyperCommand):
 
         similar, error.possibilities = error.possibilities, None
         of_tools = spelling(self.name or "", option)
-        return of_tools or (f"; did you mean {similar[0]}?" if similar else "")
+        if of_tools:
+            return of_tools
+        field = option.lstrip("-").replace("-", "_")
+        if any(FILTER in each.opts for each in self.params) and field in filter_fields():
+            return f"; use {FILTER} '{field} == ...'"
+        return f"; did you mean {similar[0]}?" if similar else ""
 
     def _in_one_spelling(self, args: list[str]) -> list[str]:
         replaced: list[str] = []
@@ -88,6 +95,13 @@ class VerbCommand(TyperCommand):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+
+
+def filter_fields() -> Collection[str]:
+    """Name the fields of `--filter`."""
+    from kafkawire.capture.filters.fields import FIELDS
+
+    return FIELDS
 
 
 def _json_form(form: Any) -> str | None:

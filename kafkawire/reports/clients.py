@@ -66,6 +66,13 @@ class UndecodedConnections(NamedTuple):
 
 NO_REQUEST: Final = "no requests captured"
 NO_KAFKA: Final = "no Kafka protocol detected"
+
+
+def protocol_reason(protocol: str) -> str:
+    """Return the reason why connections of another protocol are not decoded."""
+    return f"protocol is {protocol}"
+
+
 COPY: Final = "copy"
 """The protocol of a connection that only repeats another one."""
 
@@ -194,7 +201,7 @@ class Clients(Collector):
         elif other is None or other == NOT_RECOGNISED:
             reason = NO_KAFKA
         else:
-            reason = f"protocol is {other}"
+            reason = protocol_reason(other)
         self.undecoded[
             UndecodedConnections(host(connection.client), connection.broker, reason)
         ] += 1

@@ -83,6 +83,8 @@ def test_an_explanation_names_options_and_verbs_that_exist(verb: str) -> None:
         (("consume", "x", "--from-beginning"), "--from-beginning; leave it out: it is the default"),
         (("consume", "-t", "x"), "-t; topics are arguments: kafkawire consume TOPIC"),
         (("produce", "x", "--broker-list=h:1"), "--broker-list; use -b HOST:PORT"),
+        (("diagnose", "--group", "g", "x"), "--group; use --filter 'group == ...'"),
+        (("latency", "--client-address", "g", "x"), "--client-address; use --filter 'client_add"),
         (("groups", "--describe", "--group", "g"), "--describe; leave it out"),
     ],
 )

@@ -89,3 +89,16 @@ def test_verbs_are_listed_by_task() -> None:
 def test_a_misspelt_verb_or_option_is_named() -> None:
     assert "'topics'" in run("topcs").stderr
     assert "--create" in run("topics", "--creat", "t").stderr
+
+
+def test_a_missing_argument_is_described() -> None:
+    done = run("summary")
+    reason = "Capture files or directories, read as one capture; - for stdin."
+    assert done.stderr.splitlines()[-1] == f"Error: Missing argument 'FILE...'. {reason}"
+    assert "Missing argument 'TOPIC...'. Topics to read." in run("consume").stderr
+
+
+def test_a_misspelt_choice_has_a_suggestion() -> None:
+    done = run("latency", CAPTURE, "--by", "cleint")
+    choices = "'cleint' is not one of 'api', 'version', 'client', 'broker', 'connection'"
+    assert f"--by: {choices}; did you mean 'client'?" in done.stderr

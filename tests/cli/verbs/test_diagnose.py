@@ -86,7 +86,7 @@ def test_rules_are_listed_without_captures() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "give captures, or --list"),
+        ((), "FILE...: expected captures, - for stdin, or --list"),
         ((OLD, "--disable", "tiny-batch"), "did you mean tiny-batches?"),
         ((OLD, "--disable", "tiny-batch"), "for --disable: unknown rule"),
         ((OLD, "--set", "tiny-batches.byte=1"), "for --set: the rule tiny-batches has no"),

@@ -242,4 +242,7 @@ def test_connections_that_are_not_decoded(tmp_path: Path) -> None:
     story.send(CLIENT, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").send(
         BROKER, b"HTTP/1.1 200 OK\r\n\r\n"
     )
-    assert list(rules(story.close(), tmp_path)) == ["undecoded-connections"]
+    by_rule = rules(story.close(), tmp_path)
+    assert list(by_rule) == ["undecoded-connections"]
+    assert by_rule["undecoded-connections"]["what"] == "1 connection: protocol is HTTP"
+    assert by_rule["undecoded-connections"]["cause"] == "These connections are not Kafka's."

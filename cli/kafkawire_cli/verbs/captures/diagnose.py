@@ -68,7 +68,7 @@ def diagnose(
         _print_rules(rules_in_use(), options)
         return
     if not files:
-        raise typer.BadParameter("give captures, or --list", param_hint="FILE")
+        raise typer.BadParameter("expected captures, - for stdin, or --list", param_hint="FILE...")
     findings = _diagnosed(files, rules, options)
     if fail_on is not None and _reaches(findings, fail_on):
         raise typer.Exit(1)

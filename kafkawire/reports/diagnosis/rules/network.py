@@ -9,7 +9,7 @@ from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.rows import Located, Status
 from kafkawire.display import plural
 
-from ...clients import host
+from ...clients import NO_KAFKA, NO_REQUEST, host, protocol_reason
 from ..finding import Confidence, Finding, Occurrences, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold
 
@@ -200,6 +200,24 @@ class CopiedConnections(Rule):
             )
 
 
+WHY_UNDECODED: Final[Mapping[str, tuple[str, str]]] = {
+    protocol_reason("TLS"): ("TLS without keys.", "Give a key log (--keylog)."),
+    NO_REQUEST: (
+        "The capture has no requests: it began too late, or lacks one direction.",
+        "Capture both directions, before clients connect.",
+    ),
+    NO_KAFKA: (
+        "TLS without keys, another protocol, or a capture that began too late.",
+        "For TLS, give a key log (--keylog); for Kafka on unusual ports, --port.",
+    ),
+}
+"""Reason why connections were not decoded -> cause and advice."""
+OTHER_PROTOCOL: Final = (
+    "These connections are not Kafka's.",
+    "Nothing to change; a filter of tcpdump (tcp port 9092) leaves them out.",
+)
+
+
 class UndecodedConnections(Rule):
     """Connections that are not diagnosed."""
 
@@ -214,13 +232,14 @@ class UndecodedConnections(Rule):
                 continue
             seen = Occurrences()
             seen.count = count
+            cause, advice = WHY_UNDECODED.get(connections.reason, OTHER_PROTOCOL)
             yield Finding(
                 self.name,
                 Severity.NOTICE,
                 Subject(address=connections.address, broker=connections.broker),
                 f"{plural(count, 'connection')}: {connections.reason}",
                 seen,
-                "TLS without keys, another protocol, or a capture that began too late.",
-                "For TLS, give a key log (--keylog); for Kafka on unusual ports, --port.",
+                cause,
+                advice,
                 Confidence.HIGH,
             )
