@@ -4,7 +4,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 
 from .error_rule import By, ErrorRule
 from .finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
-from .produced import Produced
+from .produced import Keys, Produced
 from .rule import Rule, Scene, Subjects, Threshold, client_at, client_of
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "ErrorRule",
     "Exchange",
     "Finding",
+    "Keys",
     "Occurrences",
     "Produced",
     "Rule",

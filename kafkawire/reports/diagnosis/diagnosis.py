@@ -2,7 +2,9 @@
 
 Each exchange passes the collectors in this order:
 
-    clients, watermarks, silences --> feeds (outcomes, group events, batches) --> rules --> findings
+    clients, watermarks, silences --> partitions --> feeds --> rules --> findings
+
+Feeds read outcomes, group events and batches once for all rules.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 
 from ..reading import Collector
 from .error_rule import RuleDefinition
-from .feeds import GroupFeed, OutcomeFeed, ProduceFeed
+from .feeds import GroupFeed, KeyFeed, OutcomeFeed, ProduceFeed, Producing
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
 from .rule import Rule, Scene
@@ -40,16 +42,19 @@ class Diagnosis:
 
     @property
     def collectors(self) -> list[Collector]:
-        """The collectors besides those of the scene, in the order in which they need each other."""
-        own: list[Collector] = []
+        """The collectors that no other report has, in the order in which they need each other."""
+        own: list[Collector] = [self._scene.partitions]
         erring = [rule for rule in self.rules if rule.error_codes]
         grouping = overriding(self.rules, "group_event")
-        producing = overriding(self.rules, "produced")
+        producing: list[Producing] = [rule.produced for rule in overriding(self.rules, "produced")]
+        keying = [rule.keys for rule in overriding(self.rules, "keys")]
         throttling = overriding(self.rules, "throttled")
         if erring or throttling:
             own.append(OutcomeFeed(erring, throttling))
         if grouping:
             own.append(GroupFeed(self._scene.captures.context, grouping))
+        if keying:
+            producing.append(KeyFeed(keying).produced)
         if producing:
             own.append(ProduceFeed(producing))
         return [*own, *self.rules]

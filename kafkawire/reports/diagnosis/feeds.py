@@ -1,9 +1,10 @@
-"""Collectors that read something once for all rules that need it: errors, group events, batches."""
+"""Reads something once for all rules that need it: errors, group events, batches, keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey
@@ -16,11 +17,11 @@ from kafkawire.capture.tables.group_events import CAUSES
 from kafkawire.capture.tables.group_events import Groups as GroupEvents
 from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
-from kafkawire.records import RecordBatches
+from kafkawire.records import Batch, Budget, RecordBatches, RecordLimits
 
 from ..reading import Collector
 from .finding import Subject
-from .produced import Produced
+from .produced import Keys, Produced
 from .rule import MAX_SUBJECTS, Rule, client_of
 
 
@@ -73,6 +74,10 @@ class GroupFeed(Collector):
                 rule.group_event(event)
 
 
+Producing: TypeAlias = Callable[[Produced], None]
+"""Handles the batches that a Produce request has for a partition."""
+
+
 class ProduceFeed(Collector):
     """Passes the record batches of Produce requests to rules, by partition.
 
@@ -82,8 +87,8 @@ class ProduceFeed(Collector):
     apis = frozenset({ApiKey.PRODUCE})
     entities = frozenset[str]()
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._produced = [rule.produced for rule in rules]
+    def __init__(self, handlers: Sequence[Producing]) -> None:
+        self._produced = handlers
         self._subjects: dict[tuple[str, TopicKey], tuple[Subject, Subject]] = {}
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
@@ -131,3 +136,63 @@ class ProduceFeed(Collector):
             if len(self._subjects) < MAX_SUBJECTS:
                 self._subjects[place] = subjects
         return subjects
+
+
+BATCHES_PER_RATE: Final = 128
+"""Batches of a topic whose keys are read before only half as many are chosen.
+
+The work for n batches is proportional to log n. A share of 10 % of the records is estimated with a
+standard error of less than 3 %.
+"""
+
+KEY_LIMITS: Final = RecordLimits(
+    max_batch_bytes=1 << 24, max_batch_records=100_000, max_bytes=1 << 24, max_records=100_000
+)
+"""Larger batches are left out: max.request.size is 1 MiB, compressed or not."""
+
+
+class Rate:
+    """How many batches of a topic are chosen: one of 2**halvings. chosen: at this rate, so far."""
+
+    __slots__ = ("chosen", "halvings")
+
+    def __init__(self) -> None:
+        self.chosen = self.halvings = 0
+
+
+class KeyFeed:
+    """Passes the keys of some batches of each topic to rules.
+
+    The checksum of a batch decides by chance whether it is chosen, whatever its partition.
+    """
+
+    def __init__(self, handlers: Sequence[Callable[[Keys], None]]) -> None:
+        self._keys = handlers
+        self._rates: dict[TopicKey, Rate] = {}
+
+    def produced(self, produced: Produced) -> None:
+        """Read the keys of the batches that are chosen."""
+        topic = produced.topic.topic
+        rate = self._rates.get(topic)
+        if rate is None:
+            if len(self._rates) >= MAX_SUBJECTS:
+                return
+            rate = self._rates[topic] = Rate()
+        for batch in produced.batches:
+            weight = 1 << rate.halvings
+            if batch.crc & (weight - 1):
+                continue
+            rate.chosen += 1
+            if rate.chosen == BATCHES_PER_RATE:
+                rate.chosen = 0
+                rate.halvings += 1
+            counts = keys_of(batch)
+            if counts:
+                keys = Keys(produced, counts, weight, batch.size)
+                for handle in self._keys:
+                    handle(keys)
+
+
+def keys_of(batch: Batch) -> Counter[bytes | None]:
+    """Count the records of a batch by key; those before a fault of a corrupt one."""
+    return Counter(record.key for record in batch.records(Budget(KEY_LIMITS), faults=[]))

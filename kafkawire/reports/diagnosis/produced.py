@@ -1,7 +1,8 @@
-"""The record batches that a Produce request has for a partition."""
+"""The record batches that a Produce request has for a partition, and the keys of their records."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
@@ -26,4 +27,17 @@ class Produced(NamedTuple):
     acks: int
     batches: list[Batch]
     records: int
+    size: int
+
+
+class Keys(NamedTuple):
+    """The keys of a batch, which was chosen by chance.
+
+    counts: records by key, None for those without one. weight: how many batches it stands for.
+    size: bytes of the batch.
+    """
+
+    produced: Produced
+    counts: Counter[bytes | None]
+    weight: int
     size: int

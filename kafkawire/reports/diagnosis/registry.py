@@ -11,15 +11,18 @@ from kafkawire.errors import KafkaWireError
 
 from .error_rule import ErrorRule, RuleDefinition
 from .rule import Rule, Scene
-from .rules.broker_errors import BROKER_ERRORS
+from .rules.assignors import EagerBesideCooperative
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
-from .rules.client_errors import CLIENT_ERRORS
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.connections import ConnectionChurn, ConnectionResets, FailedConnections
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
+from .rules.errors.brokers import BROKER_ERRORS
+from .rules.errors.clients import CLIENT_ERRORS
+from .rules.errors.membership import MEMBERSHIP_ERRORS
+from .rules.errors.producers import PRODUCER_ERRORS
 from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
+from .rules.keys import HotKeys
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
-from .rules.membership_errors import MEMBERSHIP_ERRORS, EagerBesideCooperative
 from .rules.network import (
     CaptureLoss,
     CopiedConnections,
@@ -28,7 +31,6 @@ from .rules.network import (
     UndecodedConnections,
 )
 from .rules.produced_records import ClockOffset, HotPartitions, RecordClock
-from .rules.producer_errors import PRODUCER_ERRORS
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
 from .rules.replicas import LogTruncation, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
@@ -52,6 +54,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     HangingTransactions,
     LongTransactions,
     HotPartitions,
+    HotKeys,
     RecordClock,
     ClockOffset,
     # consumers

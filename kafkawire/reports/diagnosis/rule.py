@@ -19,7 +19,8 @@ from ..groups.silences import Silences
 from ..reading import Collector, Reading
 from ..watermarks import Watermarks
 from .finding import OTHERS, Finding, Subject
-from .produced import Produced
+from .partition_counts import PartitionCounts
+from .produced import Keys, Produced
 
 MAX_SUBJECTS: Final = 10_000
 """Subjects of a rule that are counted apart."""
@@ -37,8 +38,9 @@ class Threshold(NamedTuple):
 class Scene(NamedTuple):
     """What rules know besides the traffic.
 
-    clients, watermarks, silences: collectors that handle everything before the rules. dropped_in:
-    returns the first Kafka release that no longer supports a version of an API, None if all do.
+    clients, watermarks, silences, partitions: collectors that handle everything before the rules;
+    the last one counts the partitions of topics. dropped_in: returns the first Kafka release that
+    no longer supports a version of an API, None if all do.
     """
 
     captures: Reading
@@ -46,11 +48,13 @@ class Scene(NamedTuple):
     watermarks: Watermarks
     silences: Silences
     dropped_in: Callable[[str, int], str | None]
+    partitions: PartitionCounts
 
     @classmethod
     def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
         """Make the scene of captures."""
-        return cls(captures, Clients(), Watermarks(captures), Silences(), dropped_in)
+        collectors = Clients(), Watermarks(captures), Silences()
+        return cls(captures, *collectors, dropped_in, PartitionCounts())
 
     @property
     def names(self) -> TopicNames:
@@ -93,6 +97,9 @@ class Rule(Collector, ABC):
 
     def produced(self, produced: Produced) -> None:
         """Handle the batches that a Produce request has for a partition."""
+
+    def keys(self, keys: Keys) -> None:
+        """Handle the keys of a produced batch, of some batches of each topic."""
 
     @abstractmethod
     def findings(self) -> Iterable[Finding]:

@@ -6,13 +6,13 @@ from typing import Final
 
 from kafkawire.protocol.error_code import ErrorCode
 
-from ..error_rule import (
+from ...error_rule import (
     By,
     ErrorRule,
     critical_threshold,
     errors_threshold,
 )
-from ..finding import Confidence, Severity
+from ...finding import Confidence, Severity
 
 PRODUCER_ERRORS: Final = (
     ErrorRule(

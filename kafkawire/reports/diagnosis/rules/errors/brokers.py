@@ -6,14 +6,14 @@ from typing import Final
 
 from kafkawire.protocol.error_code import ErrorCode
 
-from ..error_rule import (
+from ...error_rule import (
     By,
     ErrorRule,
     critical_threshold,
     errors_threshold,
     seconds_threshold,
 )
-from ..finding import Confidence, Severity
+from ...finding import Confidence, Severity
 
 BROKER_ERRORS: Final = (
     ErrorRule(
