@@ -151,13 +151,22 @@ KEY_LIMITS: Final = RecordLimits(
 """Larger batches are left out: max.request.size is 1 MiB, compressed or not."""
 
 
-class Rate:
-    """How many batches of a topic are chosen: one of 2**halvings. chosen: at this rate, so far."""
+FEW_RECORDS: Final = 1000
+FEW_BYTES: Final = 500_000
+"""The keys of a topic are read after so many records or bytes: most topics of a cluster are small,
+and say nothing about load."""
 
-    __slots__ = ("chosen", "halvings")
+
+class Rate:
+    """How many batches of a topic are chosen: one of 2**halvings. chosen: at this rate, so far.
+
+    records, bytes: of all batches of the topic.
+    """
+
+    __slots__ = ("bytes", "chosen", "halvings", "records")
 
     def __init__(self) -> None:
-        self.chosen = self.halvings = 0
+        self.chosen = self.halvings = self.records = self.bytes = 0
 
 
 class KeyFeed:
@@ -178,6 +187,10 @@ class KeyFeed:
             if len(self._rates) >= MAX_SUBJECTS:
                 return
             rate = self._rates[topic] = Rate()
+        rate.records += produced.records
+        rate.bytes += produced.size
+        if rate.records <= FEW_RECORDS and rate.bytes <= FEW_BYTES:
+            return
         for batch in produced.batches:
             weight = 1 << rate.halvings
             if batch.crc & (weight - 1):

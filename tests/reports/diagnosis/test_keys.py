@@ -11,18 +11,28 @@ from typing import Any
 
 import pytest
 
-from kafkawire.records import BatchBuilder, RecordBatches
+from kafkawire.records import BatchBuilder, Compression, RecordBatches
 from kafkawire.reports.diagnosis import Subject
-from kafkawire.reports.diagnosis.feeds import BATCHES_PER_RATE, KeyFeed, keys_of
+from kafkawire.reports.diagnosis.feeds import (
+    BATCHES_PER_RATE,
+    FEW_BYTES,
+    FEW_RECORDS,
+    KeyFeed,
+    keys_of,
+)
 from kafkawire.reports.diagnosis.heavy_hitters import COUNTERS, HeavyHitters
 from kafkawire.reports.diagnosis.produced import Keys, Produced
 from kafkawire.reports.diagnosis.rules.keys import shown, sketched
 
 from .stories import LZ4, NOW_MS, Story, rules
 
+NONE = Compression.NONE
 
-def keyed(keys: Iterable[bytes | None], at: int = 0, size: int = 10) -> bytes:
-    builder = BatchBuilder(compression=LZ4)
+
+def keyed(
+    keys: Iterable[bytes | None], at: int = 0, size: int = 10, codec: Compression = LZ4
+) -> bytes:
+    builder = BatchBuilder(compression=codec)
     for key in keys:
         builder.append(key, bytes(size), NOW_MS + at)
     return builder.build()
@@ -35,7 +45,7 @@ def partitioned(count: int, topic: str = "orders") -> Story:
     return Story().exchange("Metadata", 5, response={"topics": topics})
 
 
-def with_hot_keys(hot: list[bytes], share: float, partitions: int, records: int = 12_000) -> Story:
+def with_hot_keys(hot: list[bytes], share: float, partitions: int, records: int = 13_000) -> Story:
     story, rng = partitioned(partitions), Random(7)
     for number in range(records // 100):
         keys = [
@@ -66,7 +76,7 @@ def test_keys_that_are_even_few_records_or_few_partitions(tmp_path: Path) -> Non
     assert rules(with_hot_keys([b"guest"], 0.3, 6), tmp_path) == {}
     assert rules(with_hot_keys([b"guest"], 0.08, 50), tmp_path) == {}
     assert rules(with_hot_keys([b"guest"], 0.9, 2), tmp_path) == {}
-    assert rules(with_hot_keys([b"guest"], 0.4, 6, records=9_000), tmp_path) == {}
+    assert rules(with_hot_keys([b"guest"], 0.4, 6, records=10_500), tmp_path) == {}
 
 
 def test_a_sketch_counts_within_its_error() -> None:
@@ -98,13 +108,19 @@ def produced(data: bytes, partition: int = 0) -> Produced:
     unused: Any = None
     batches = list(RecordBatches(data).batches())
     topic = Subject(topic="orders")
-    return Produced(unused, unused, topic, topic, partition, -1, batches, 1, len(data))
+    records = sum(one.records_count for one in batches)
+    return Produced(unused, unused, topic, topic, partition, -1, batches, records, len(data))
 
 
-def sampled(batches: int) -> list[Keys]:
-    """Sample the keys of batches, one after the other to each of 4 partitions."""
+MANY = produced(keyed([None] * (FEW_RECORDS + 1)))
+
+
+def sampled(batches: int, first: Produced = MANY) -> list[Keys]:
+    """Sample the keys of batches, one after the other to each of 4 partitions, after a first."""
     samples: list[Keys] = []
     feed = KeyFeed([samples.append])
+    feed.produced(first)
+    samples.clear()
     for number in range(batches):
         partition = number % 4
         feed.produced(produced(keyed([b"%d" % partition], number), partition))
@@ -122,8 +138,15 @@ def test_the_batches_of_which_keys_are_read_are_a_fair_sample() -> None:
 
 
 def test_few_batches_are_all_read_and_the_work_grows_slowly() -> None:
-    assert len(sampled(BATCHES_PER_RATE)) == BATCHES_PER_RATE
+    assert len(sampled(BATCHES_PER_RATE - 1)) == BATCHES_PER_RATE - 1
     assert len(sampled(3000)) - len(sampled(1500)) < 1.5 * BATCHES_PER_RATE
+
+
+def test_no_keys_of_a_topic_are_read_before_it_has_many_records_or_bytes() -> None:
+    few, bytes_alone = keyed([None] * 5), keyed([None], size=FEW_BYTES + 1, codec=NONE)
+    assert sampled(FEW_RECORDS - 5, produced(few)) == []
+    assert len(sampled(FEW_RECORDS - 4, produced(few))) == 1
+    assert len(sampled(3, produced(bytes_alone))) == 3
 
 
 def test_keys_of_large_and_of_corrupt_batches() -> None:
