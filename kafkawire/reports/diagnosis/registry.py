@@ -21,7 +21,7 @@ from .rules.errors.clients import CLIENT_ERRORS
 from .rules.errors.membership import MEMBERSHIP_ERRORS
 from .rules.errors.producers import PRODUCER_ERRORS
 from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
-from .rules.keys import HotKeys
+from .rules.keys import HotKeys, UnkeyedSkew
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
 from .rules.network import (
     CaptureLoss,
@@ -55,6 +55,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     LongTransactions,
     HotPartitions,
     HotKeys,
+    UnkeyedSkew,
     RecordClock,
     ClockOffset,
     # consumers

@@ -79,6 +79,33 @@ def test_keys_that_are_even_few_records_or_few_partitions(tmp_path: Path) -> Non
     assert rules(with_hot_keys([b"guest"], 0.4, 6, records=10_500), tmp_path) == {}
 
 
+def unkeyed(
+    partitions: int, to: int = 1, batches: int = 120, key: bytes | None = None, every: float = 0.5
+) -> Story:
+    """Send batches of 16 kB to the first `to` of the partitions of a topic, in turn."""
+    story = partitioned(partitions)
+    for number in range(batches):
+        records = keyed([key] * 16, number, size=1000, codec=NONE)
+        story.produce(b64encode(records).decode(), partition=number % to).wait(every)
+    return story
+
+
+def test_records_without_keys_in_one_partition(tmp_path: Path) -> None:
+    by_rule = rules(unkeyed(6), tmp_path)
+    assert list(by_rule) == ["unkeyed-skew"]
+    one = by_rule["unkeyed-skew"]
+    assert one["subject"] == {"client": "tester", "topic": "orders", "partition": 0}
+    assert one["what"].startswith("100% of the bytes without keys go to 1 of 6 partitions, for 4")
+
+
+def test_records_with_keys_spread_short_few_or_without_choice(tmp_path: Path) -> None:
+    assert rules(unkeyed(6, to=2), tmp_path) == {}
+    assert rules(unkeyed(1), tmp_path) == {}
+    assert rules(unkeyed(6, key=b"k"), tmp_path) == {}
+    assert rules(unkeyed(6, batches=80), tmp_path) == {}
+    assert rules(unkeyed(6, every=0.1), tmp_path) == {}
+
+
 def test_a_sketch_counts_within_its_error() -> None:
     rng = Random(3)
     sketch, counts = HeavyHitters(), Counter[bytes]()

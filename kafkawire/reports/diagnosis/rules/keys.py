@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Final
@@ -11,7 +12,7 @@ from kafkawire.display import plural
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity
 from ..heavy_hitters import HeavyHitters
 from ..produced import Keys
-from ..rule import Rule, Scene, Subjects, Threshold
+from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 from .producing import PRODUCE
 
 LONGEST_KEY: Final = 64
@@ -103,6 +104,80 @@ class HotKeys(Rule):
                 Confidence.HIGH,
                 (Setting("partitioner.class"), Setting("partitioner.ignore.keys")),
                 terms=(PRODUCE,),
+            )
+
+
+class Unkeyed:
+    """The bytes of records without keys that a client produced to each partition of a topic."""
+
+    __slots__ = ("bytes", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.bytes: Counter[int] = Counter()
+
+
+class UnkeyedSkew(Rule):
+    """A producer whose records without keys go to one partition."""
+
+    name = "unkeyed-skew"
+    description = (
+        "A producer sends its records without keys to one partition of a topic, for long: its "
+        "partitioner is there to spread them. Bytes are estimated from a sample of the batches."
+    )
+    thresholds = (
+        Threshold("bytes", 1_000_000, "B", "the partition changes after batch.size, 16384"),
+        Threshold("seconds", 30, "s", "a shorter time is a burst"),
+        Threshold("partitions", 2, "partitions", "with one there is no choice"),
+        Threshold("share", 0.9, "of the bytes", "a partitioner evens out, if not at once"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._clients: Subjects[Unkeyed] = Subjects(Unkeyed)
+        self._partitions = 0
+
+    def keys(self, keys: Keys) -> None:
+        """Add the bytes of the records without keys."""
+        count = keys.counts[None]
+        if not count:
+            return
+        produced = keys.produced
+        client, partition = self._clients.of(produced.subject), produced.partition
+        if partition not in client.bytes:
+            if self._partitions >= MAX_SUBJECTS:
+                return
+            self._partitions += 1
+        size = keys.size * count // keys.counts.total()
+        client.bytes[partition] += keys.weight * size
+        client.seen.add(produced.row, size)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients and topics with one partition."""
+        limits = self.limits
+        for subject, client in self._clients:
+            total, seconds = client.bytes.total(), client.seen.span_seconds
+            count = max(self.scene.partitions.of(subject.topic), len(client.bytes))
+            if total < limits["bytes"] or seconds < limits["seconds"]:
+                continue
+            partition, size = client.bytes.most_common(1)[0]
+            if count < limits["partitions"] or size < limits["share"] * total:
+                continue
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject._replace(partition=partition),
+                f"{size / total:.0%} of the bytes without keys go to 1 of "
+                f"{plural(count, 'partition')}, for {seconds:,.0f} s",
+                client.seen,
+                "The application chooses the partition, a custom partitioner prefers it, or the "
+                "client keeps a partition for long.",
+                "Choose no partition in the application; leave partitioner.class unset (Java, 3.3 "
+                "or later) and partitioner at consistent_random (librdkafka).",
+                Confidence.LOW,
+                (Setting("partitioner.class"), Setting("partitioner")),
+                "KIP-480, KIP-794",
+                (PRODUCE, f"partition == {partition}"),
             )
 
 
