@@ -14,13 +14,14 @@ from .rule import Rule, Scene
 from .rules.assignors import EagerBesideCooperative
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
 from .rules.clients import MetadataStorm, OldVersions, Throttling
-from .rules.connections import ConnectionChurn, ConnectionResets, FailedConnections
+from .rules.connections import ConnectionChurn, ConnectionResets, ManyConnections
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.errors.brokers import BROKER_ERRORS
 from .rules.errors.clients import CLIENT_ERRORS
 from .rules.errors.membership import MEMBERSHIP_ERRORS
 from .rules.errors.producers import PRODUCER_ERRORS
 from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
+from .rules.handshakes import FailedConnections, TlsHandshakes
 from .rules.keys import HotKeys, UnkeyedSkew
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
 from .rules.network import (
@@ -35,7 +36,6 @@ from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyB
 from .rules.replicas import LogTruncation, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
-from .rules.tls import TlsHandshakes
 from .rules.transactions import AbortedTransactions, HangingTransactions, LongTransactions
 from .rules.waiting import BrokerStalls, HeadOfLineBlocking, ShortTimeouts
 
@@ -72,6 +72,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     # clients
     MetadataStorm,
     ConnectionChurn,
+    ManyConnections,
     Throttling,
     *CLIENT_ERRORS,
     UnansweredRequests,

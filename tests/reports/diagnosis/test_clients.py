@@ -135,6 +135,33 @@ def test_few_rare_or_long_connections_are_no_trouble(tmp_path: Path) -> None:
     assert rules(connecting(60, 20, 0), tmp_path) == {}
 
 
+def holding(times: int, closed: int = 0, clients: int = 1, every: float = 2) -> Story:
+    """Open connections; the first ones are closed before the next ones are opened."""
+    story = Story()
+    for connection in range(times):
+        story.exchange("Metadata", 5, connection, client_id=f"c{connection % clients}").wait(every)
+        if connection < closed:
+            story.wait(12).close(connection)
+    return story
+
+
+def test_many_connections_at_the_same_time(tmp_path: Path) -> None:
+    by_rule = rules(holding(55, closed=5), tmp_path)
+    assert list(by_rule) == ["many-connections"]
+    one = by_rule["many-connections"]
+    assert one["subject"] == {"client": "c0", "address": "10.0.0.1", "broker": "10.0.0.2:9092"}
+    assert one["what"] == "50 connections to one broker at the same time"
+
+
+def test_connections_that_are_closed_short_or_of_several_clients(tmp_path: Path) -> None:
+    assert rules(holding(55, closed=6), tmp_path) == {}
+    assert rules(holding(60, clients=2), tmp_path) == {}
+    story = holding(60, every=0)
+    for connection in range(60):
+        story.close(connection)
+    assert "many-connections" not in rules(story, tmp_path)
+
+
 def resetting(times: int, in_flight: bool, after: float = 0.2) -> Story:
     story = Story()
     for connection in range(times):

@@ -1,11 +1,14 @@
-"""Rules about connections: those that fail, their number and their ends."""
+"""Rules about connections: their number and their ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
+from math import inf
 from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
@@ -13,12 +16,14 @@ from kafkawire.messages.api_key import ApiKey
 
 from ...apis import expects_no_response
 from ...clients import host
-from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_at, client_of
 from .responses import LONG_WAITS
 
 HELLO: Final = frozenset({ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.SASL_HANDSHAKE})
 """APIs of which at least one is on each connection of a client."""
+MAX_CONNECTIONS: Final = 100_000
+"""Connections whose times are kept."""
 
 
 class Lives:
@@ -110,6 +115,86 @@ class ConnectionChurn(Rule):
             )
 
 
+class Spans:
+    """When the connections of a client to a broker were open: first and last times."""
+
+    __slots__ = ("seen", "spans")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.spans: list[tuple[int, float]] = []
+
+    @property
+    def most(self) -> int:
+        """How many were open at the same time, at most."""
+        ends = [(last_ns, -1) for _, last_ns in self.spans]
+        changes = sorted([*ends, *((first_ns, 1) for first_ns, _ in self.spans)])
+        return max(accumulate(change for _, change in changes), default=0)
+
+
+class ManyConnections(Rule):
+    """Very many connections at once."""
+
+    name = "many-connections"
+    description = (
+        "A client, by its client id and host, has very many connections to a broker open at the "
+        "same time: each takes memory of the broker, and a part of max.connections.per.ip."
+    )
+    apis = HELLO
+    thresholds = (
+        Threshold("connections", 50, "connections", "a client opens one or two per broker"),
+        Threshold("life", 10, "s", "of each; shorter ones are churn"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._connections = ClientsOfConnections()
+        self._clients: Subjects[Spans] = Subjects(Spans)
+        self._spans = 0
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Note the client of a connection."""
+        self._connections.note(exchange)
+
+    def ended(self, connection: Ended) -> None:
+        """Note how long a connection was open: until the end, if the capture has no FIN or RST."""
+        subject = self._connections.ended(connection)
+        if subject is None or NO_TIME in (connection.first_ns, connection.last_ns):
+            return
+        closed = connection.client_tcp.finished or connection.broker_tcp.finished
+        last_ns = connection.last_ns if closed or connection.reset else inf
+        long_enough = last_ns - connection.first_ns >= self.limits["life"] * 1e9
+        if long_enough and self._spans < MAX_CONNECTIONS:
+            self._spans += 1
+            client = self._clients.of(subject)
+            client.seen.add_at(connection.first_packet, connection.first_ns)
+            client.spans.append((connection.first_ns, last_ns))
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients with many connections."""
+        for subject, client in self._clients:
+            most = client.most
+            if most >= self.limits["connections"] and subject != OTHERS:
+                yield Finding(
+                    self.name,
+                    Severity.WARNING,
+                    subject,
+                    f"{most:,} connections to one broker at the same time",
+                    client.seen,
+                    "The application creates a client for each thread or task and does not close "
+                    "them, or many processes run on the host, or behind its address.",
+                    "Share one producer between threads, and close clients; give each process a "
+                    "client.id of its own to see which one it is.",
+                    Confidence.MEDIUM,
+                    (
+                        Setting("max.connections.per.ip"),
+                        Setting("max.connections"),
+                        Setting("connections.max.idle.ms"),
+                    ),
+                    "KIP-402",
+                )
+
+
 POLLS: Final = LONG_WAITS | {ApiKey.FETCH, ApiKey.SHARE_FETCH}
 """APIs whose requests are in flight nearly always, also when a client closes in order."""
 
@@ -173,68 +258,3 @@ class ConnectionResets(Rule):
                     Confidence.LOW,
                     (Setting("connections.max.idle.ms"),),
                 )
-
-
-REFUSED: Final = "refused (RST)"
-UNANSWERED: Final = "without an answer"
-
-CAUSES: Final = {
-    REFUSED: "No process listens on the port: the broker is down, or it restarts.",
-    UNANSWERED: "The host is down, or a firewall drops the packets.",
-}
-
-
-class FailedConnections(Rule):
-    """Connections that are not established."""
-
-    name = "failed-connections"
-    description = (
-        "A client tries to connect to the port of a broker, and gets a RST or no answer at all "
-        "(half-open connections)."
-    )
-    thresholds = (
-        Threshold("attempts", 3, "attempts", "a broker that restarts refuses one or two"),
-        Threshold("critical", 100, "attempts", "the client tries again and again"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._attempts: dict[str, Subjects[Occurrences]] = {
-            outcome: Subjects(Occurrences) for outcome in CAUSES
-        }
-
-    def ended(self, connection: Ended) -> None:
-        """Count a connection without the SYN of the broker and without data."""
-        if not connection.client_tcp.opened or connection.broker_tcp.opened:
-            return
-        if not connection.captured_bytes:
-            attempts = self._attempts[REFUSED if connection.reset else UNANSWERED]
-            attempts.of(of_connection(connection)).add_at(
-                connection.first_packet, connection.first_ns
-            )
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the clients and brokers with failed attempts, at ports that brokers have."""
-        ports = {port_of(broker) for broker in self.scene.clients.brokers}
-        for outcome, subjects in self._attempts.items():
-            for subject, seen in subjects:
-                if seen.count < self.limits["attempts"] or port_of(subject.broker) not in ports:
-                    continue
-                is_critical = seen.count >= self.limits["critical"]
-                yield Finding(
-                    self.name,
-                    Severity.CRITICAL if is_critical else Severity.WARNING,
-                    subject,
-                    f"{plural(seen.count, 'connection')} {outcome}",
-                    seen,
-                    CAUSES[outcome],
-                    "Check that the broker runs, and advertised.listeners and firewalls; remove "
-                    "hosts that are gone from bootstrap.servers.",
-                    Confidence.MEDIUM,
-                    (Setting("bootstrap.servers"), Setting("reconnect.backoff.ms")),
-                )
-
-
-def port_of(broker: str | None) -> str:
-    """Return the port of `address:port`."""
-    return (broker or "").rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""Rules about TLS handshakes that fail."""
+"""Rules about handshakes that fail, of TCP and of TLS."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kafkawire.display import plural
 from ...clients import host
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
+from .connections import of_connection
 
 
 class Cause(NamedTuple):
@@ -162,3 +163,68 @@ def cause_of(what: str) -> Cause:
     if what == NO_ANSWER:
         return NOT_TLS_BROKER
     return CAUSES.get(what.removeprefix("alert "), OTHER)
+
+
+REFUSED: Final = "refused (RST)"
+UNANSWERED: Final = "without an answer"
+
+FAILURES: Final = {
+    REFUSED: "No process listens on the port: the broker is down, or it restarts.",
+    UNANSWERED: "The host is down, or a firewall drops the packets.",
+}
+
+
+class FailedConnections(Rule):
+    """Connections that are not established."""
+
+    name = "failed-connections"
+    description = (
+        "A client tries to connect to the port of a broker, and gets a RST or no answer at all "
+        "(half-open connections)."
+    )
+    thresholds = (
+        Threshold("attempts", 3, "attempts", "a broker that restarts refuses one or two"),
+        Threshold("critical", 100, "attempts", "the client tries again and again"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._attempts: dict[str, Subjects[Occurrences]] = {
+            outcome: Subjects(Occurrences) for outcome in FAILURES
+        }
+
+    def ended(self, connection: Ended) -> None:
+        """Count a connection without the SYN of the broker and without data."""
+        if not connection.client_tcp.opened or connection.broker_tcp.opened:
+            return
+        if not connection.captured_bytes:
+            attempts = self._attempts[REFUSED if connection.reset else UNANSWERED]
+            attempts.of(of_connection(connection)).add_at(
+                connection.first_packet, connection.first_ns
+            )
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the clients and brokers with failed attempts, at ports that brokers have."""
+        ports = {port_of(broker) for broker in self.scene.clients.brokers}
+        for outcome, subjects in self._attempts.items():
+            for subject, seen in subjects:
+                if seen.count < self.limits["attempts"] or port_of(subject.broker) not in ports:
+                    continue
+                is_critical = seen.count >= self.limits["critical"]
+                yield Finding(
+                    self.name,
+                    Severity.CRITICAL if is_critical else Severity.WARNING,
+                    subject,
+                    f"{plural(seen.count, 'connection')} {outcome}",
+                    seen,
+                    FAILURES[outcome],
+                    "Check that the broker runs, and advertised.listeners and firewalls; remove "
+                    "hosts that are gone from bootstrap.servers.",
+                    Confidence.MEDIUM,
+                    (Setting("bootstrap.servers"), Setting("reconnect.backoff.ms")),
+                )
+
+
+def port_of(broker: str | None) -> str:
+    """Return the port of `address:port`."""
+    return (broker or "").rpartition(":")[2]
