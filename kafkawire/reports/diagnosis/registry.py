@@ -33,7 +33,7 @@ from .rules.network import (
 )
 from .rules.produced_records import ClockOffset, HotPartitions, RecordClock
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
-from .rules.replicas import LogTruncation, UnderReplicated
+from .rules.replicas import LogTruncation, StaleBrokers, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
 from .rules.transactions import AbortedTransactions, HangingTransactions, LongTransactions
@@ -86,6 +86,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     DownConversion,
     UnderReplicated,
     LogTruncation,
+    StaleBrokers,
     LeaderElections,
     ControlledShutdowns,
     # network and capture

@@ -210,6 +210,54 @@ def test_logs_that_grow_and_those_of_followers(tmp_path: Path) -> None:
     assert rules(ends(100, 90, replica=2), tmp_path) == {}
 
 
+IDS = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+
+
+def epochs(*stated: tuple[int, int], every: float = 3, version: int = 12, ids: int = 1) -> Story:
+    """Metadata responses: the number of the broker, and the leader epoch that it states.
+
+    ids: how many ids the topic has, one for each 3 responses.
+    """
+    story = Story()
+    story.broker_ports = {1: 9093, 2: 9094}
+    for number, (broker, epoch) in enumerate(stated):
+        partition = {"partitionIndex": 0, "leaderId": 1, "leaderEpoch": epoch}
+        topic = {"name": "orders", "partitions": [partition]}
+        if version >= 10:
+            topic["topicId"] = IDS[min(number // 3, ids - 1)]
+        story.exchange("Metadata", version, broker, response={"topics": [topic]}).wait(every)
+    return story
+
+
+def test_a_broker_with_old_leader_epochs(tmp_path: Path) -> None:
+    story = epochs((0, 4), (1, 4), (0, 5), (1, 4), (1, 4), (1, 4), (0, 5))
+    one = rules(story, tmp_path)["stale-brokers"]
+    assert one["subject"] == {"broker": "10.0.0.2:9093"}
+    assert one["what"] == (
+        "old leader epochs of 1 partition in 2 Metadata responses, up to 9 s after newer ones by "
+        "other brokers"
+    )
+
+
+def test_a_broker_whose_leader_epochs_go_back(tmp_path: Path) -> None:
+    one = rules(epochs((0, 5), (0, 5), (0, 5), (0, 2), (0, 2)), tmp_path)["stale-brokers"]
+    assert one["what"].endswith("after newer ones")
+    assert "lost" in one["cause"]
+
+
+def test_leader_epochs_of_brokers_that_catch_up_and_of_new_topics(tmp_path: Path) -> None:
+    brief = epochs((0, 4), (0, 5), (1, 4), (1, 4), (1, 4), every=1)
+    assert "stale-brokers" not in rules(brief, tmp_path)
+    assert "stale-brokers" not in rules(epochs((0, 5), (0, 5), (0, 5), (0, 2)), tmp_path)
+    assert "stale-brokers" not in rules(epochs((0, 5), (1, 5), (0, 6), (1, 6)), tmp_path)
+    unknown = epochs((0, 5), (0, 5), (0, 5), (0, -1), (0, -1))
+    assert "stale-brokers" not in rules(unknown, tmp_path)
+    again = (0, 5), (0, 5), (0, 5), (0, 0), (0, 0), (0, 0)
+    assert "stale-brokers" in rules(epochs(*again), tmp_path)
+    assert "stale-brokers" not in rules(epochs(*again, ids=2), tmp_path)
+    assert "stale-brokers" not in rules(epochs(*again, version=9), tmp_path)
+
+
 def joining(*assignors: list[str]) -> Story:
     story = Story()
     for number, names in enumerate(assignors):

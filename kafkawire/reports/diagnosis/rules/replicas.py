@@ -1,4 +1,4 @@
-"""Rules about replicas as clients see them: missing from the ISR, and logs that were truncated."""
+"""Rules about replicas as clients see them: out of the ISR, truncated, with old leader epochs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.extraction.entities import Entities
@@ -89,6 +89,115 @@ class UnderReplicated(Rule):
                 Confidence.HIGH,
                 (Setting("min.insync.replicas"), Setting("replica.lag.time.max.ms")),
                 terms=("api == Metadata",),
+            )
+
+
+class Epoch(NamedTuple):
+    """The highest leader epoch of a partition, when it was first seen, and of which broker."""
+
+    epoch: int
+    time_ns: int
+    broker: str
+
+
+class Outdated:
+    """The Metadata responses of a broker with leader epochs that had ended.
+
+    partitions: in one response, at most. oldest_ns: how long before the next epoch was seen.
+    went_back: whether the broker had the next epoch itself.
+    """
+
+    __slots__ = ("oldest_ns", "partitions", "seen", "went_back")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.partitions = self.oldest_ns = 0
+        self.went_back = False
+
+
+class StaleBrokers(Rule):
+    """Brokers with metadata of the past."""
+
+    name = "stale-brokers"
+    description = (
+        "A broker responds to Metadata requests with a leader epoch that had ended for a while, as "
+        "another broker, or the same one, had stated: clients find the wrong leader. Known where "
+        "the responses have topic ids (Kafka 2.8); a topic that is created again has another id."
+    )
+    apis = frozenset({ApiKey.METADATA})
+    thresholds = (
+        Threshold("responses", 2, "responses", "one may come from a broker that has just started"),
+        Threshold("seconds", 5, "s", "brokers have new metadata within milliseconds"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._epochs: dict[tuple[bytes, int], Epoch] = {}
+        self._brokers: Subjects[Outdated] = Subjects(Outdated)
+        self._settled_ns = limits["seconds"] * 1e9
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Compare the leader epochs in a Metadata response with those before."""
+        response = exchange.response
+        if response is None or response.message is None or response.request_time_ns is None:
+            return
+        if NO_TIME in (response.request_time_ns, response.time_ns):
+            return
+        message: Any = response.message
+        outdated = [
+            before
+            for topic in message.topics or ()
+            if (topic_id := TOPIC_ID.of(topic)) and topic_id != ZERO
+            for partition in topic.partitions
+            if (before := self._newer(exchange, response, topic_id, partition)) is not None
+        ]
+        if outdated:
+            broker = self._brokers.of(Subject(broker=exchange.broker))
+            broker.seen.add(response)
+            broker.partitions = max(broker.partitions, len(outdated))
+            oldest_ns = response.request_time_ns - min(one.time_ns for one in outdated)
+            broker.oldest_ns = max(broker.oldest_ns, oldest_ns)
+            broker.went_back |= any(one.broker == exchange.broker for one in outdated)
+
+    def _newer(
+        self, exchange: Exchange, response: Row, topic_id: bytes, partition: Any
+    ) -> Epoch | None:
+        """Return the epoch that had followed that of a partition for a while before the request."""
+        place, epoch = (topic_id, partition.partition_index), partition.leader_epoch
+        before = self._epochs.get(place)
+        if before is None or epoch > before.epoch:
+            if before is not None or len(self._epochs) < MAX_SUBJECTS:
+                self._epochs[place] = Epoch(epoch, response.time_ns, exchange.broker)
+            return None
+        sent_ns = response.request_time_ns or 0
+        is_old = 0 <= epoch < before.epoch and sent_ns - before.time_ns >= self._settled_ns
+        return before if is_old else None
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the brokers with old epochs."""
+        for subject, broker in self._brokers:
+            if broker.seen.count < self.limits["responses"]:
+                continue
+            others = "" if broker.went_back else " by other brokers"
+            yield Finding(
+                self.name,
+                Severity.WARNING,
+                subject,
+                f"old leader epochs of {plural(broker.partitions, 'partition')} in "
+                f"{plural(broker.seen.count, 'Metadata response')}, up to "
+                f"{broker.oldest_ns / 1e9:,.0f} s after newer ones{others}",
+                broker.seen,
+                "The metadata of the cluster was lost in part: an older controller or snapshot "
+                "took over."
+                if broker.went_back
+                else "The broker does not get metadata from the controller, or does not apply it.",
+                "Look at last-applied-record-lag-ms and metadata-apply-error-count of the broker "
+                "and at its connection to the controllers (kafka-metadata-quorum.sh describe "
+                "--replication); restart it if it does not catch up.",
+                Confidence.HIGH,
+                (Setting("controller.quorum.bootstrap.servers"),),
+                "KIP-320, KIP-595",
+                ("api == Metadata",),
             )
 
 
