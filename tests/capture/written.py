@@ -54,6 +54,11 @@ class Scenario:
         self._waited_ns += int(seconds * 1e9)
         return self
 
+    @property
+    def next_ns(self) -> int:
+        """The time of the next packet."""
+        return START_NS + len(self.packets) * MILLISECOND + self._waited_ns
+
     def send(self, side: int, data: bytes, connection: int = 0) -> Scenario:
         """Send bytes on a connection, which opens with its first ones."""
         if (connection, CLIENT) not in self._next:
@@ -115,8 +120,7 @@ class Scenario:
             window=self.window,
         )
         packet = wire.ipv4(segment, source=HOSTS[side], destination=HOSTS[1 - side])
-        time_ns = START_NS + len(self.packets) * MILLISECOND + self._waited_ns
-        self.packets.append(Packet(wire.ethernet(packet), time_ns))
+        self.packets.append(Packet(wire.ethernet(packet), self.next_ns))
         return self
 
     def save(self, path: Path, first: int = 0, last: int | None = None) -> Path:

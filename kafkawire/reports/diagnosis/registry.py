@@ -14,6 +14,7 @@ from .rule import Rule, Scene
 from .rules.assignors import EagerBesideCooperative
 from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
 from .rules.clients import MetadataStorm, OldVersions, Throttling
+from .rules.clocks import BrokerClocks, ClockOffset, RecordClock
 from .rules.connections import ConnectionChurn, ConnectionResets, ManyConnections
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.errors.brokers import BROKER_ERRORS
@@ -22,7 +23,6 @@ from .rules.errors.membership import MEMBERSHIP_ERRORS
 from .rules.errors.producers import PRODUCER_ERRORS
 from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
 from .rules.handshakes import FailedConnections, TlsHandshakes
-from .rules.keys import HotKeys, UnkeyedSkew
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
 from .rules.network import (
     CaptureLoss,
@@ -31,7 +31,7 @@ from .rules.network import (
     Retransmissions,
     UndecodedConnections,
 )
-from .rules.produced_records import ClockOffset, HotPartitions, RecordClock
+from .rules.partitioning import HotKeys, HotPartitions, UnkeyedSkew
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
 from .rules.replicas import LogTruncation, StaleBrokers, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
@@ -83,6 +83,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     *BROKER_ERRORS,
     SlowBroker,
     BrokerStalls,
+    BrokerClocks,
     DownConversion,
     UnderReplicated,
     LogTruncation,

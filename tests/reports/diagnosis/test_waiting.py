@@ -1,4 +1,4 @@
-"""Rules about requests that wait, replicas, formats, racks, assignors and clocks."""
+"""Rules about requests that wait, replicas, formats, racks and assignors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.capture.wire import START_NS
-
-from .stories import NOW_MS, Story, batch, batch_of, rules
+from .stories import NOW_MS, Story, batch, rules
 
 
 def pipelined(times: int, latency: float, depth: int = 3) -> Story:
@@ -285,24 +283,3 @@ def test_groups_with_one_kind_of_assignors(tmp_path: Path) -> None:
     assert rules(joining(["range"], ["range"]), tmp_path) == {}
     assert rules(joining(*[["cooperative-sticky", "range"]] * 3), tmp_path) == {}
     assert rules(joining(["cooperative-sticky"], ["range"]), tmp_path) == {}
-
-
-def stamped(seconds: float, times: int = 25, drift: float = 0) -> Story:
-    story = Story()
-    for number in range(times):
-        sent_ms = (START_NS + len(story.packets) * 10**6) // 10**6 + number * 1000
-        timestamp = sent_ms + int((seconds + drift * number) * 1000)
-        story.produce(batch_of([10], timestamp=timestamp)).wait(1)
-    return story
-
-
-def test_a_producer_whose_clock_differs(tmp_path: Path) -> None:
-    assert rules(stamped(5), tmp_path)["clock-offset"]["what"] == "its clock is 5.0 s ahead"
-    assert rules(stamped(-60), tmp_path)["clock-offset"]["what"] == "its clock is 60.0 s behind"
-
-
-def test_clocks_that_agree_and_records_that_wait(tmp_path: Path) -> None:
-    assert rules(stamped(1), tmp_path) == {}
-    assert rules(stamped(-20), tmp_path) == {}
-    assert rules(stamped(5, times=15), tmp_path) == {}
-    assert rules(stamped(5, drift=1), tmp_path) == {}

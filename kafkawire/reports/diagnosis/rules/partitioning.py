@@ -1,4 +1,4 @@
-"""Rules about the keys of produced records: a few that have most records, and records without."""
+"""Rules about how producers spread records over partitions, by keys and without."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkawire.display import plural
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity
 from ..heavy_hitters import HeavyHitters
-from ..produced import Keys
+from ..produced import Keys, Produced
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 from .producing import PRODUCE
 
@@ -23,6 +23,70 @@ NAMED_KEYS: Final = 3
 """Keys that a text names."""
 SHOWN: Final = 40
 """Characters of a key that a text has."""
+
+
+class Load:
+    """The bytes that were produced to each partition of a topic."""
+
+    __slots__ = ("bytes", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.bytes: Counter[int] = Counter()
+
+
+class HotPartitions(Rule):
+    """A partition that gets most of a topic."""
+
+    name = "hot-partitions"
+    description = (
+        "One partition of a topic gets far more bytes than its share: its leader and its consumer "
+        "have most of the work."
+    )
+    thresholds = (
+        Threshold("bytes", 1_000_000, "B", "a smaller load rarely matters"),
+        Threshold("partitions", 3, "partitions", "of fewer, one often has more by chance"),
+        Threshold("times", 3, "times its share", "sticky partitioning evens out over a minute"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._topics: Subjects[Load] = Subjects(Load)
+        self._partitions = 0
+
+    def produced(self, produced: Produced) -> None:
+        """Add the bytes of a partition."""
+        load = self._topics.of(produced.topic)
+        partition = produced.partition
+        if partition not in load.bytes:
+            if self._partitions >= MAX_SUBJECTS:
+                return
+            self._partitions += 1
+        load.bytes[partition] += produced.size
+        load.seen.add(produced.row, produced.size)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the topics with a hot partition."""
+        for subject, load in self._topics:
+            total, count = load.bytes.total(), len(load.bytes)
+            if total < self.limits["bytes"] or count < self.limits["partitions"]:
+                continue
+            partition, size = load.bytes.most_common(1)[0]
+            if size * count < self.limits["times"] * total:
+                continue
+            yield Finding(
+                self.name,
+                Severity.NOTICE,
+                subject._replace(partition=partition),
+                f"{size / total:.0%} of the bytes of {count} partitions",
+                load.seen,
+                "Few keys have most of the records, or a custom partitioner prefers it.",
+                "Look at the keys (kafkawire decode --table records); add something to hot keys, "
+                "or produce without keys.",
+                Confidence.HIGH,
+                (Setting("partitioner.class"),),
+                terms=("api == Produce", f"partition == {partition}"),
+            )
 
 
 class KeySketch:

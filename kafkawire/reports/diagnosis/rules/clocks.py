@@ -1,82 +1,21 @@
-"""Rules about what producers put where: partitions and timestamps."""
+"""Rules about clocks: timestamps of records, clocks of producers and of brokers."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Final
+from math import inf
+from typing import Any, Final, NamedTuple
 
+from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.messages.api_key import ApiKey
 
-from ..finding import Confidence, Finding, Occurrences, Setting, Severity
+from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..produced import Produced
-from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
+from ..rule import Rule, Scene, Subjects, Threshold
 
 HOUR_NS: Final = 3600 * 10**9
-
-
-class Load:
-    """The bytes that were produced to each partition of a topic."""
-
-    __slots__ = ("bytes", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.bytes: Counter[int] = Counter()
-
-
-class HotPartitions(Rule):
-    """A partition that gets most of a topic."""
-
-    name = "hot-partitions"
-    description = (
-        "One partition of a topic gets far more bytes than its share: its leader and its consumer "
-        "have most of the work."
-    )
-    thresholds = (
-        Threshold("bytes", 1_000_000, "B", "a smaller load rarely matters"),
-        Threshold("partitions", 3, "partitions", "of fewer, one often has more by chance"),
-        Threshold("times", 3, "times its share", "sticky partitioning evens out over a minute"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._topics: Subjects[Load] = Subjects(Load)
-        self._partitions = 0
-
-    def produced(self, produced: Produced) -> None:
-        """Add the bytes of a partition."""
-        load = self._topics.of(produced.topic)
-        partition = produced.partition
-        if partition not in load.bytes:
-            if self._partitions >= MAX_SUBJECTS:
-                return
-            self._partitions += 1
-        load.bytes[partition] += produced.size
-        load.seen.add(produced.row, produced.size)
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the topics with a hot partition."""
-        for subject, load in self._topics:
-            total, count = load.bytes.total(), len(load.bytes)
-            if total < self.limits["bytes"] or count < self.limits["partitions"]:
-                continue
-            partition, size = load.bytes.most_common(1)[0]
-            if size * count < self.limits["times"] * total:
-                continue
-            yield Finding(
-                self.name,
-                Severity.NOTICE,
-                subject._replace(partition=partition),
-                f"{size / total:.0%} of the bytes of {count} partitions",
-                load.seen,
-                "Few keys have most of the records, or a custom partitioner prefers it.",
-                "Look at the keys (kafkawire decode --table records); add something to hot keys, "
-                "or produce without keys.",
-                Confidence.HIGH,
-                (Setting("partitioner.class"),),
-                terms=("api == Produce", f"partition == {partition}"),
-            )
 
 
 class RecordClock(Rule):
@@ -205,5 +144,114 @@ class ClockOffset(Rule):
                 "depend on those of producers.",
                 Confidence.MEDIUM,
                 (Setting("message.timestamp.type"),),
+                terms=("api == Produce",),
+            )
+
+
+class Ahead(NamedTuple):
+    """By how much a clock is ahead of that of the capture, at least and at most; nanoseconds."""
+
+    least_ns: float
+    most_ns: float
+
+    @property
+    def middle_ns(self) -> float:
+        """The likely value."""
+        return (self.least_ns + self.most_ns) / 2
+
+    def distance(self, other: Ahead) -> float:
+        """Return how far it is ahead of another, for sure; below 0 if behind, 0 if unknown."""
+        return max(0.0, self.least_ns - other.most_ns) or min(0.0, self.most_ns - other.least_ns)
+
+
+OF_CAPTURE: Final = Ahead(0, 0)
+
+
+class Appends:
+    """What the log append times in the responses of a broker say of its clock."""
+
+    __slots__ = ("ahead", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.ahead = Ahead(-inf, inf)
+
+
+class BrokerClocks(Rule):
+    """Brokers whose clock differs."""
+
+    name = "broker-clocks"
+    description = (
+        "The clock of a broker differs from those of others, or from that of the capture if it is "
+        "the only one. Known for topics with LogAppendTime: a broker stamps records between a "
+        "Produce request and its response."
+    )
+    apis = frozenset({ApiKey.PRODUCE})
+    thresholds = (
+        Threshold("responses", 10, "responses", "a few may be a test"),
+        Threshold("seconds", 1, "s", "clocks that are synchronised differ by milliseconds"),
+        Threshold("spread", 0.2, "s", "a clock that moves by more was set, or batches are old"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._brokers: Subjects[Appends] = Subjects(Appends)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Compare a log append time with the times of the request and of the response."""
+        request, response = exchange.request, exchange.response
+        if request is None or response is None or response.message is None:
+            return
+        sent_ns, received_ns = request.time_ns, response.time_ns
+        if NO_TIME in (sent_ns, received_ns):
+            return
+        message: Any = response.message
+        for topic in message.responses:
+            for partition in topic.partition_responses:
+                append_ms = partition.log_append_time_ms
+                if append_ms >= 0 and not partition.error_code:
+                    broker = self._brokers.of(Subject(broker=exchange.broker))
+                    broker.seen.add(response)
+                    append_ns, ahead = append_ms * 1_000_000, broker.ahead
+                    broker.ahead = Ahead(
+                        max(ahead.least_ns, append_ns - received_ns),
+                        min(ahead.most_ns, append_ns + 1_000_000 - sent_ns),
+                    )
+                    return  # those of one response are alike
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the brokers whose clock is ahead or behind."""
+        spread_ns = self.limits["spread"] * 1e9
+        clocks = {
+            subject: broker
+            for subject, broker in self._brokers
+            if broker.seen.count >= self.limits["responses"]
+            and broker.ahead.least_ns - broker.ahead.most_ns <= spread_ns
+            and subject != OTHERS
+        }
+        if not clocks:
+            return
+        nearest = min(clocks, key=lambda subject: abs(clocks[subject].ahead.middle_ns))
+        several = len(clocks) > 1
+        usual = clocks[nearest].ahead if several else OF_CAPTURE
+        other = f"that of {nearest.broker}" if several else "the clock of the capture"
+        for subject, broker in clocks.items():
+            seconds = broker.ahead.distance(usual) / 1e9
+            if abs(seconds) < self.limits["seconds"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.WARNING if several else Severity.NOTICE,
+                subject,
+                f"its clock is {abs(seconds):,.1f} s {'ahead of' if seconds > 0 else 'behind'} "
+                f"{other}",
+                broker.seen,
+                "The clock of the broker is not synchronised."
+                if several
+                else "The clock of the broker or of the capture is not synchronised.",
+                "Synchronise the clocks of all brokers (NTP, chronyc tracking): retention by time "
+                "and searches by timestamp depend on them with LogAppendTime.",
+                Confidence.MEDIUM if several else Confidence.LOW,
+                (Setting("message.timestamp.type", "LogAppendTime"), Setting("log.retention.ms")),
                 terms=("api == Produce",),
             )

@@ -1,4 +1,4 @@
-"""Rules about keys of records: a story that has the trouble, and one that nearly has it."""
+"""Rules about partitions and keys: a story that has the trouble, and one that nearly has it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkawire.reports.diagnosis.feeds import (
 )
 from kafkawire.reports.diagnosis.heavy_hitters import COUNTERS, HeavyHitters
 from kafkawire.reports.diagnosis.produced import Keys, Produced
-from kafkawire.reports.diagnosis.rules.keys import shown, sketched
+from kafkawire.reports.diagnosis.rules.partitioning import shown, sketched
 
 from .stories import LZ4, NOW_MS, Story, rules
 
