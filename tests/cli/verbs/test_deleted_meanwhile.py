@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 import kafkawire
+from kafkawire.blocking import Admin
 from kafkawire.broker.request import Request
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.net.server import ServerConfig
@@ -59,6 +60,10 @@ class Deleting(Bodies):
         stays = {"groupId": STAYS, "groupState": "Empty", "protocolType": "consumer"}
         return {"groups": [gone if name == GONE else stays for name in request.groups]}
 
+    def ConsumerGroupDescribe(self, request: Any) -> dict[str, Any]:
+        return {"groups": [{"groupId": group, "errorCode": NOT_FOUND}
+                           for group in request.group_ids]}  # fmt: skip
+
     def OffsetFetch(self, request: Any) -> dict[str, Any]:
         committed = [{"partitionIndex": 0, "committedOffset": 1}]
         topics = [{"name": name, "partitions": committed} for name in (GONE, STAYS)]
@@ -100,11 +105,80 @@ class NoOffsets(Deleting):
     group_state, offset_error = "Empty", NOT_FOUND
 
 
+class OtherType(Deleting):
+    """Groups of another type. deleted_for: the API whose responses say that one is deleted."""
+
+    group_type = ""
+    deleted_for = ""
+
+    def error(self, api: str, group: str) -> int:
+        return NOT_FOUND if api == self.deleted_for and group == GONE else 0
+
+    def ListGroups(self, _: Any) -> dict[str, Any]:
+        listed = {"protocolType": self.group_type, "groupState": "Empty",
+                  "groupType": self.group_type}  # fmt: skip
+        return {"groups": [{"groupId": name, **listed} for name in (GONE, STAYS)]}
+
+    def _described(self, api: str, request: Any) -> dict[str, Any]:
+        return {"groups": [{"groupId": group, "groupState": "Empty",
+                            "errorCode": self.error(api, group)}
+                           for group in request.group_ids]}  # fmt: skip
+
+    def DescribeGroups(self, request: Any) -> dict[str, Any]:
+        return {"groups": [{"groupId": name, "groupState": "Dead"} for name in request.groups]}
+
+    def ConsumerGroupDescribe(self, request: Any) -> dict[str, Any]:
+        return self._described("ConsumerGroupDescribe", request)
+
+    def ShareGroupDescribe(self, request: Any) -> dict[str, Any]:
+        return self._described("ShareGroupDescribe", request)
+
+    def StreamsGroupDescribe(self, request: Any) -> dict[str, Any]:
+        return self._described("StreamsGroupDescribe", request)
+
+    def DescribeShareGroupOffsets(self, request: Any) -> dict[str, Any]:
+        api = "DescribeShareGroupOffsets"
+        return {"groups": [{"groupId": each.group_id, "topics": [],
+                            "errorCode": self.error(api, each.group_id)}
+                           for each in request.groups]}  # fmt: skip
+
+    def OffsetFetch(self, request: Any) -> dict[str, Any]:
+        return {"groups": [{"groupId": each.group_id, "topics": [],
+                            "errorCode": self.error("OffsetFetch", each.group_id)}
+                           for each in request.groups]}  # fmt: skip
+
+
+class Consumers(OtherType):
+    group_type, deleted_for = "consumer", "ConsumerGroupDescribe"
+
+
+class Shared(OtherType):
+    group_type, deleted_for = "share", "ShareGroupDescribe"
+
+
+class SharedOffsets(OtherType):
+    group_type, deleted_for = "share", "DescribeShareGroupOffsets"
+
+
+class Streams(OtherType):
+    group_type, deleted_for = "streams", "StreamsGroupDescribe"
+
+
+class StreamsOffsets(OtherType):
+    group_type, deleted_for = "streams", "OffsetFetch"
+
+
 class Refused(Deleting):
     group_error, group_state = OTHER, ""
 
 
-@pytest.mark.parametrize("bodies", [Deleting, NotFound, NoOffsets])
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        *(Deleting, NotFound, NoOffsets, Consumers, Shared, SharedOffsets),
+        *(Streams, StreamsOffsets),
+    ],
+)
 def test_a_group_that_is_deleted_meanwhile_is_left_out(bodies: type[Bodies]) -> None:
     with hostile_broker(bodies_of=bodies) as address:
         done = run("groups", "-b", address, "-f", "json")
@@ -211,3 +285,18 @@ def test_a_fault_that_says_that_a_group_does_not_exist(server: ServerThread, api
     assert len(json.loads(done.stdout)["groups"]) == 1
     assert len(done.stderr.splitlines()) == 1
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("api", ["ShareGroupDescribe", "DescribeShareGroupOffsets"])
+def test_a_share_group_that_does_not_exist_any_more(server: ServerThread, api: str) -> None:
+    with Admin({"bootstrap.servers": server.bootstrap}) as admin:
+        for group in (GONE, STAYS):
+            admin.alter_share_group_offsets(group, {("orders", 0): 0})
+    here = ("-b", server.bootstrap)
+    before = run("groups", *here, "-f", "json")
+    assert len(json.loads(before.stdout)["groups"]) == 2
+    server.fault(api, nth=1, error="GROUP_ID_NOT_FOUND")
+    done = run("groups", *here, "-f", "json")
+    assert done.exit_code == 0
+    assert len(json.loads(done.stdout)["groups"]) == 1
+    assert "deleted since it was listed" in done.stderr

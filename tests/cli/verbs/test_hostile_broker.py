@@ -35,6 +35,21 @@ SOON_FOR_PRODUCE: Final = (
 )
 
 
+GROUPS: Final = (
+    (HOSTILE, "classic", "consumer"),
+    (f"{HOSTILE}-consumer", "consumer", "consumer"),
+    (f"{HOSTILE}-share", "share", "share"),
+    (f"{HOSTILE}-streams", "streams", "streams"),
+)
+"""Groups that the broker lists: id, type, protocol type."""
+MEMBER: Final = dict.fromkeys(("memberId", "clientId", "clientHost", "rackId"), HOSTILE)
+
+
+def described(group: str, member: dict[str, Any]) -> dict[str, Any]:
+    texts = dict.fromkeys(("groupState", "assignorName"), HOSTILE)
+    return {"groupId": group, "groupEpoch": 1, "assignmentEpoch": 1, "members": [member], **texts}
+
+
 def record_batch() -> str:
     """Build a record batch in which every text is hostile, as base64."""
     builder = BatchBuilder()
@@ -68,8 +83,9 @@ class Bodies(NamedTuple):
         return {"coordinators": [{"key": key, **where} for key in request.coordinator_keys]}
 
     def ListGroups(self, _: Any) -> dict[str, Any]:
-        return {"groups": [{"groupId": HOSTILE, "protocolType": "consumer",
-                            "groupState": HOSTILE, "groupType": "classic"}]}  # fmt: skip
+        return {"groups": [{"groupId": group, "protocolType": protocol,
+                            "groupState": HOSTILE, "groupType": group_type}
+                           for group, group_type, protocol in GROUPS]}  # fmt: skip
 
     def DescribeGroups(self, request: Any) -> dict[str, Any]:
         texts = dict.fromkeys(("memberId", "groupInstanceId", "clientId", "clientHost"), HOSTILE)
@@ -77,6 +93,34 @@ class Bodies(NamedTuple):
         return {"groups": [{"groupId": group, "groupState": HOSTILE, "protocolType": "consumer",
                             "protocolData": HOSTILE, "members": [member]}
                            for group in request.groups]}  # fmt: skip
+
+    def ConsumerGroupDescribe(self, request: Any) -> dict[str, Any]:
+        assigned = {"topicPartitions": [{"topicName": HOSTILE, "partitions": [0]}]}
+        member = MEMBER | {"instanceId": HOSTILE, "assignment": assigned,
+                           "targetAssignment": assigned}  # fmt: skip
+        return {"groups": [described(group, member) for group in request.group_ids]}
+
+    def ShareGroupDescribe(self, request: Any) -> dict[str, Any]:
+        assigned = {"topicPartitions": [{"topicName": HOSTILE, "partitions": [0]}]}
+        member = MEMBER | {"assignment": assigned}
+        return {"groups": [described(group, member) for group in request.group_ids]}
+
+    def DescribeShareGroupOffsets(self, request: Any) -> dict[str, Any]:
+        topics = [{"topicName": HOSTILE, "partitions": [{"startOffset": 1, "lag": 1}]}]
+        return {"groups": [{"groupId": each.group_id, "topics": topics}
+                           for each in request.groups]}  # fmt: skip
+
+    def StreamsGroupDescribe(self, request: Any) -> dict[str, Any]:
+        tasks = [{"subtopologyId": HOSTILE, "partitions": [0]}]
+        has = {"activeTasks": tasks, "standbyTasks": tasks, "warmupTasks": tasks}
+        member = MEMBER | {"instanceId": HOSTILE, "processId": HOSTILE, "assignment": has,
+                           "targetAssignment": has}  # fmt: skip
+        internal = {"name": HOSTILE, "topicConfigs": [{"key": HOSTILE, "value": HOSTILE}]}
+        part = {"subtopologyId": HOSTILE, "sourceTopics": [HOSTILE],
+                "repartitionSinkTopics": [HOSTILE], "stateChangelogTopics": [internal],
+                "repartitionSourceTopics": [internal]}  # fmt: skip
+        topology = {"topology": {"epoch": 1, "subtopologies": [part]}}
+        return {"groups": [described(group, member) | topology for group in request.group_ids]}
 
     def OffsetFetch(self, request: Any) -> dict[str, Any]:
         committed = {"partitionIndex": 0, "committedOffset": 1, "metadata": HOSTILE}
@@ -144,6 +188,8 @@ SERVED: Final = {
     "OffsetFetch": 8, "ListOffsets": 7, "Fetch": 12, "Produce": 9, "InitProducerId": 4,
     "CreateTopics": 5, "DeleteTopics": 6, "DeleteGroups": 2, "DescribeCluster": 2,
     "DescribeQuorum": 2, "DescribeLogDirs": 5, "DescribeConfigs": 4,
+    "ConsumerGroupDescribe": 1, "ShareGroupDescribe": 1, "DescribeShareGroupOffsets": 1,
+    "StreamsGroupDescribe": 1,
 }  # fmt: skip
 """The highest version of each API that the broker serves."""
 
@@ -224,7 +270,8 @@ def bootstrap() -> Iterator[str]:
         ("topics", "--topic", TOPIC, "--format", "json"),
         ("groups",),
         ("groups", "--format", "json"),
-        ("groups", "--group", HOSTILE),
+        *(("groups", "--group", group) for group, *_ in GROUPS),
+        *(("groups", "--group", group, "--format", "json") for group, *_ in GROUPS),
         ("cluster",),
         ("cluster", "--format", "json"),
         ("consume", TOPIC, "-e"),
@@ -287,6 +334,11 @@ VERBS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("groups", "--group", HOSTILE): (
         "ListGroups", "FindCoordinator", "DescribeGroups", "OffsetFetch",
     ),
+    ("groups", "--group", f"{HOSTILE}-consumer"): ("ConsumerGroupDescribe",),
+    ("groups", "--group", f"{HOSTILE}-share"): (
+        "ShareGroupDescribe", "DescribeShareGroupOffsets",
+    ),
+    ("groups", "--group", f"{HOSTILE}-streams"): ("StreamsGroupDescribe",),
     ("consume", TOPIC, "-e"): ("Fetch",),
     ("produce", TOPIC, "-i"): ("Produce",),
 }  # fmt: skip

@@ -1,66 +1,49 @@
 """`kafkawire groups`: the groups in captures, or those of a live cluster with their lag.
 
-Lag is the end offset of a partition minus the committed offset; it is unknown if either is. A
-group that is deleted while the verb runs does not exist: it is left out, with a note.
+Lag is the end offset of a partition minus the committed offset; it is unknown if either is. That of
+a share group is what its coordinator reports: records that it has not finished. A group that is
+deleted while the verb runs does not exist: it is left out, with a note.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+<<<<<<< HEAD
 from kafkawire.display import plural
+=======
+from kafkawire.display import printable
+>>>>>>> e42ca64c (kafkawire groups: members, epochs, assignments and lag of share groups and Streams groups)
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
-from ...input.existing import existing_group, existing_offsets, if_exists
 from ...input.options import DEFAULTS, Form, OptionalFiles, ReportOptions
 from ...input.panels import Panel
 from ...live.changes import NO_CHANGE_OPTIONS, ChangeOptions
 from ...live.completion import complete_group
+<<<<<<< HEAD
 from ...live.group_changes import delete_groups, delete_offsets
 from ...live.group_offsets import NO_OFFSETS, OffsetOptions, checked, reset
 from ...live.group_state import listed_groups, refuse_group
 from ...notes import print_note
 from ...render.report import Section, count_text, print_report, ranges_text
+=======
+from ...live.groups.changes import delete_groups, delete_offsets
+from ...live.groups.offsets import NO_OFFSETS, OffsetOptions, checked, reset
+from ...live.groups.reading import read_group
+from ...live.groups.report import as_json, list_section, sections
+from ...live.groups.state import listed_groups, refuse_group
+from ...notes import print_note
+from ...render.report import print_report
+>>>>>>> e42ca64c (kafkawire groups: members, epochs, assignments and lag of share groups and Streams groups)
 from ..captures.capture_groups import GroupOrder
 from ..captures.capture_groups import groups as of_captures
 
 if TYPE_CHECKING:
-    from kafkawire.net.admin import Admin, GroupInfo, GroupListing, MemberInfo
-
-DESCRIBED: Final = ("", "classic", "consumer")
-"""Types of groups whose members `Admin.describe_group` describes; "" before KIP-848."""
-CONSUMERS: Final = "consumer"
-
-
-class Commit(NamedTuple):
-    """The committed offset of a partition. end: its end offset, None if the topic was deleted."""
-
-    topic: str
-    partition: int
-    offset: int
-    end: int | None
-    metadata: str
-
-    @property
-    def lag(self) -> int | None:
-        return None if self.end is None else max(self.end - self.offset, 0)
-
-
-class Group(NamedTuple):
-    """A group as described by its coordinator. info: None for share and Streams groups."""
-
-    listing: GroupListing
-    info: GroupInfo | None
-    commits: list[Commit]
-
-    @property
-    def lag(self) -> int | None:
-        known = [each.lag for each in self.commits if each.lag is not None]
-        return sum(known) if known else None
+    from kafkawire.net.admin import Admin
 
 
 def groups(  # noqa: PLR0913 - options of the verb
@@ -136,24 +119,25 @@ def groups(  # noqa: PLR0913 - options of the verb
 
 async def _show(admin: Admin, wanted: list[str] | None, form: Form) -> None:
     chosen = await listed_groups(admin, wanted)
-    known = set(await admin.list_topics())
-    read = {each.group_id: await _group(admin, each, known) for each in chosen}
-    described = [group for group in read.values() if group is not None]
+    topics = set(await admin.list_topics())
+    read = {row.group_id: await read_group(admin, row, topics) for row in chosen}
+    existing = [group for group in read.values() if group is not None]
     deleted = [group_id for group_id, group in read.items() if group is None]
-    if described or wanted is None:
+    if existing or wanted is None:
         print_report(
             form,
             lambda: (
-                [part for each in described for part in _sections(each)]
+                [part for group in existing for part in sections(group)]
                 if wanted
-                else [_list(described)]
+                else [list_section(existing)]
             ),
-            lambda: {"groups": [_json(group) for group in described]},
-            "No consumer groups found.",
+            lambda: {"groups": [as_json(group) for group in existing]},
+            "No groups found.",
         )
     if deleted and wanted is not None:
         refuse_group(deleted[0])
     for group_id in deleted:
+<<<<<<< HEAD
         print_note(f"left out, deleted since it was listed: {group_id!r}")
 
 
@@ -284,3 +268,6 @@ def _json(group: Group) -> dict[str, Any]:
     fields["offsets"] = [each._asdict() | {"lag": each.lag} for each in group.commits]
     fields["lag"] = group.lag
     return fields
+=======
+        print_note(f"left out, deleted since it was listed: {group_id!r}")
+>>>>>>> e42ca64c (kafkawire groups: members, epochs, assignments and lag of share groups and Streams groups)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from kafkawire.display import plural
 
-from ..input import cluster as live
-from ..input.options import Form
-from .changes import Change, ChangeOptions, ChangeReport
-from .group_offsets import OffsetOptions, partitions_to_change
-from .group_state import check_inactive, listed_groups
+from ...input import cluster as live
+from ...input.options import Form
+from ..changes import Change, ChangeOptions, ChangeReport
+from .offsets import OffsetOptions, partitions_to_change
+from .state import check_inactive, listed_groups
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import GroupListing
 
-    from .group_offsets import Partition
+    from .offsets import Partition
 
 
 def delete_groups(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import typer
 
-from ..input.existing import DEAD, existing_group
-from ..input.names import suggestion
-from ..notes import print_note
+from ...input.existing import DEAD, existing_group
+from ...input.names import suggestion
+from ...notes import print_note
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, GroupListing

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from ..input.existing import existing_offsets
-from ..input.options import Form
-from ..input.panels import Panel
-from ..render.report import Section, print_report
-from .completion import complete_topic
-from .group_state import check_inactive
-from .offset_spec import parse_duration, parse_time
-from .unknown_names import check_partition, described_topics
+from ...input.existing import existing_offsets
+from ...input.options import Form
+from ...input.panels import Panel
+from ...render.report import Section, print_report
+from ..completion import complete_topic
+from ..offset_spec import parse_duration, parse_time
+from ..unknown_names import check_partition, described_topics
+from .state import check_inactive
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, CommittedOffset, Offset
