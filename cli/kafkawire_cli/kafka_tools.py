@@ -169,3 +169,21 @@ def spelling(verb: str, option: str) -> str:
     tables = (OF_VERB.get(verb, {}), EVERYWHERE, shown) if verb in LIVE else ()
     text = next((table[option] for table in tables if option in table), None)
     return "" if text is None else f"; {text}"
+
+
+EXTRA: Final[Mapping[str, str]] = {
+    "produce": "use --input FILE",
+    "configs": "use --topic, --broker, --group or --client-metrics NAME",
+    "quotas": ENTITY_QUOTA,
+    "users": "use --user NAME",
+    "acls": "use --topic, --group or --principal NAME",
+    "reassign": "use --topic NAME",
+    "log-dirs": "use --topic NAME or --broker ID",
+    "features": "use --upgrade or --downgrade NAME=LEVEL",
+}
+"""Verb -> what to type in place of an argument that it does not have."""
+
+
+def extra_argument(verb: str) -> str:
+    """Return `; ` and what to type in place of an argument that is too much; "" if unknown."""
+    return f"; {EXTRA[verb]}" if verb in EXTRA else ""

@@ -23,6 +23,9 @@ UsageError: Final[Any] = typer.BadParameter.__base__
 NO_SUCH_OPTION: Final = "NoSuchOption"
 """The class of an error of click, which newer releases of Typer have a copy of."""
 
+EXTRA: Final = "Got unexpected extra argument"
+OUTPUTS: Final = ("-o", "--output")
+
 ARGUMENTS: Final = "Arguments"
 OPTIONS: Final = "Options"
 
@@ -51,6 +54,10 @@ class VerbCommand(TyperCommand):
         try:
             return super().parse_args(ctx, self._in_one_spelling(args))
         except UsageError as error:
+            from .kafka_tools import extra_argument
+
+            if error.message.startswith(EXTRA):
+                error.message += extra_argument(self.name or "")
             option = getattr(error, "option_name", None)
             if type(error).__name__ == NO_SUCH_OPTION and option is not None:
                 error.message += self._what_is_meant(option, error)
@@ -58,15 +65,17 @@ class VerbCommand(TyperCommand):
 
     def _what_is_meant(self, option: str, error: Any) -> str:
         """Name the option that is meant, by Kafka's own tools or by a similar name."""
+        similar, error.possibilities = error.possibilities, None
         from .kafka_tools import spelling
 
-        similar, error.possibilities = error.possibilities, None
         of_tools = spelling(self.name or "", option)
         if of_tools:
             return of_tools
         field = option.lstrip("-").replace("-", "_")
         if any(FILTER in each.opts for each in self.params) and field in filter_fields():
             return f"; use {FILTER} '{field} == ...'"
+        if option in OUTPUTS and not any("--output" in each.opts for each in self.params):
+            return "; redirect the output, > FILE"
         return f"; did you mean {similar[0]}?" if similar else ""
 
     def _in_one_spelling(self, args: list[str]) -> list[str]:

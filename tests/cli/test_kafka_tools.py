@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafkawire_cli.kafka_tools import LIVE, spelling
+from kafkawire_cli.kafka_tools import EXTRA, LIVE, extra_argument, spelling
 from kafkawire_cli.registry import command
 from kafkawire_cli.verb_table import VERBS
 from tests.cli.reports import run
@@ -85,6 +85,7 @@ def test_an_explanation_names_options_and_verbs_that_exist(verb: str) -> None:
         (("produce", "x", "--broker-list=h:1"), "--broker-list; use -b HOST:PORT"),
         (("diagnose", "--group", "g", "x"), "--group; use --filter 'group == ...'"),
         (("latency", "--client-address", "g", "x"), "--client-address; use --filter 'client_add"),
+        (("summary", "x", "-o", "y"), "-o; redirect the output, > FILE"),
         (("groups", "--describe", "--group", "g"), "--describe; leave it out"),
     ],
 )
@@ -100,6 +101,33 @@ def test_an_unknown_option_is_explained(words: tuple[str, ...], reason: str) -> 
 )
 def test_another_option_is_not(words: tuple[str, ...], option: str) -> None:
     assert run(*words).stderr.splitlines()[-1] == f"Error: No such option: {option}"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("topics", "-b", "h", "orders"), "with captures; did you mean --topic orders?"),
+        (("groups", "-b", "h", "billing"), "with captures; did you mean --group billing?"),
+        (("transactions", "-b", "h", "t"), "with captures; did you mean --transactional-id t?"),
+        (("produce", "orders", "x.txt"), "extra argument(s) (x.txt); use --input FILE"),
+        (("configs", "orders"), "extra argument(s) (orders); use --topic, --broker, "),
+        (
+            ("topics", "-b", "h", "--create", "x", "--config", "retention.ms=1"),
+            "use --option KEY=VALUE for a setting of the client, --topic-config KEY=VALUE for one",
+        ),
+    ],
+)
+def test_a_name_or_setting_in_another_place_is_explained(
+    words: tuple[str, ...], reason: str
+) -> None:
+    done = run(*words)
+    assert done.exit_code == 2
+    assert reason in done.stderr
+
+
+@pytest.mark.parametrize("verb", sorted(EXTRA))
+def test_arguments_that_are_too_much_name_options_that_exist(verb: str) -> None:
+    assert set(OPTION.findall(extra_argument(verb))) <= options(verb)
 
 
 def test_a_misspelt_verb_is_named() -> None:

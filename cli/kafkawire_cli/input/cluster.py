@@ -148,6 +148,12 @@ def _profile(name: str | None, keys: Mapping[str, Key]) -> dict[str, Any]:
 def _file(path: Path | None, keys: Mapping[str, Key]) -> dict[str, Any]:
     if path is None:
         return {}
+    if "=" in path.name and not path.exists():
+        raise typer.BadParameter(
+            f"{path}: No such file or directory; use {OPTION} KEY=VALUE for a setting of the "
+            "client, --topic-config KEY=VALUE for one of a topic",
+            param_hint=CONFIG,
+        )
     with _usage_errors(CONFIG):
         return _of_this_client(from_java(read_properties(path.read_text("utf-8"))), keys)
 
@@ -203,6 +209,10 @@ IN_CAPTURES: Final[Mapping[str, str]] = {"named": "; of captures, --filter 'topi
 """Parameter for a cluster -> what does the same for captures."""
 
 
+NAMING: Final = ("--group", "--transactional-id", "--topic")
+"""Options that name what a verb describes; a verb's subject is the first that it has."""
+
+
 def is_live(
     context: typer.Context,
     captures: list[str] | None,
@@ -215,7 +225,11 @@ def is_live(
     only allowed with captures, besides those of every report.
     """
     if cluster.names_a_cluster and captures:
-        raise typer.BadParameter("not allowed together with captures", param_hint=_first(cluster))
+        name = captures[0]
+        named = next((each for each in NAMING if each in _options(context)), None)
+        hint = "" if named is None or Path(name).exists() else f"; did you mean {named} {name}?"
+        reason = f"not allowed together with captures{hint}"
+        raise typer.BadParameter(reason, param_hint=_first(cluster))
     live = not captures and (
         cluster.with_environment(os.environ).names_a_cluster or variable(SERVERS) in os.environ
     )
@@ -240,6 +254,10 @@ def is_live(
             reason = f"only allowed with {subject}{'' if live else IN_CAPTURES.get(name, '')}"
             raise typer.BadParameter(reason, param_hint=options[name])
     return live
+
+
+def _options(context: typer.Context) -> set[str]:
+    return {option for each in context.command.params for option in each.opts}
 
 
 def _first(cluster: ClusterOptions) -> str:

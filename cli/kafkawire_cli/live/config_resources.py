@@ -6,6 +6,7 @@ Secrets need not be arguments, which `ps` shows: `--add-config-file` reads a pro
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -150,3 +151,21 @@ def _properties(path: Path | None) -> dict[str, str]:
         raise typer.BadParameter(message, param_hint=ADD_FILE) from None
     except ValueError as error:
         raise typer.BadParameter(f"{path}: {error}", param_hint=ADD_FILE) from None
+
+
+def known_keys(resource: ConfigResource) -> Collection[str]:
+    """Return the configuration keys of a type of resources; () if any key is valid."""
+    from kafkawire.configs import (
+        BROKER_CONFIGS,
+        CLIENT_METRICS_CONFIGS,
+        GROUP_CONFIGS,
+        TOPIC_CONFIGS,
+    )
+
+    of_type = {
+        "TOPIC": TOPIC_CONFIGS,
+        "BROKER": BROKER_CONFIGS,
+        "GROUP": GROUP_CONFIGS,
+        "CLIENT_METRICS": CLIENT_METRICS_CONFIGS,
+    }
+    return of_type.get(resource.resource_type, ())

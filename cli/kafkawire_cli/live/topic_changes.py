@@ -150,8 +150,10 @@ def change(client: live.Configuration, wanted: Wanted, options: ChangeOptions, f
             await check_configs(admin, list(wanted.altered), reset)
 
     async def work() -> None:
+        from kafkawire.configs import TOPIC_CONFIGS
+
         async with live.admin(client.values) as admin:
-            with similar_config(wanted.configs):
+            with similar_config(wanted.configs, TOPIC_CONFIGS, CONFIG):
                 await _create(admin, wanted, report, dry_run=options.dry_run)
                 await _alter(admin, wanted, report, dry_run=options.dry_run)
             for name in wanted.deleted:

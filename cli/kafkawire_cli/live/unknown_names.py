@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkawire.display import plural
 from kafkawire.errors import KafkaWireError
@@ -14,6 +15,9 @@ from ..input.names import suggestion
 if TYPE_CHECKING:
     from kafkawire.client.failures import BrokerError
     from kafkawire.net.admin import Admin, TopicInfo
+
+SEVERAL: Final = re.compile(r",[a-z_]+(\.[a-z_]+)*=")
+"""The next key in a value that has several."""
 
 
 async def described_topics(admin: Admin, names: Iterable[str]) -> dict[str, TopicInfo]:
@@ -57,19 +61,26 @@ async def with_similar_topic(admin: Admin, error: BrokerError, names: list[str])
 
 
 @contextmanager
-def similar_config(keys: Iterable[str]) -> Iterator[None]:
-    """Add a similar key to the error of a broker that does not know a configuration key."""
+def similar_config(
+    changes: Mapping[str, object], known: Iterable[str], option: str
+) -> Iterator[None]:
+    """Add what is meant to the error of a broker that refuses a configuration.
+
+    changes: key -> value. known: the keys of the resource. option: that sets one key; several in
+    its value, as for Kafka's own tools, are named.
+    """
     from kafkawire import ErrorCode
     from kafkawire.client.failures import BrokerError
-    from kafkawire.configs import TOPIC_CONFIGS
 
     try:
         yield
     except BrokerError as error:
-        unknown = [key for key in keys if key not in TOPIC_CONFIGS]
-        if error.code != ErrorCode.INVALID_CONFIG or not unknown:
+        if error.code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST):
             raise
-        hint = suggestion(unknown[0], TOPIC_CONFIGS)
+        unknown = next((key for key in changes if key not in set(known)), None)
+        hint = "" if unknown is None else suggestion(unknown, known)
+        if any(SEVERAL.search(str(value)) for value in changes.values()):
+            hint = f"; repeat {option} for each key"
         raise BrokerError(error.code, f"{error.detail}{hint}") from None
 
 

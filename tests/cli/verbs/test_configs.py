@@ -182,7 +182,17 @@ def test_options_that_do_not_fit_are_a_usage_error(
     [
         (("--topic", "order"), "did you mean orders"),
         (("--topic", "orders", "--add-config", "retention.m=1"), "retention.ms"),
-        (("--topic", "orders", "--delete-config", "retention.m"), "retention.ms"),
+        (
+            ("--topic", "orders", "--delete-config", "retention.m"),
+            "no configuration 'retention.m'; did you mean retention.ms?\n",
+        ),
+        (("--topic", "order", "--add-config", "retention.ms=1"), "did you mean orders?\n"),
+        (("--topic", "order", "--delete-config", "retention.m"), "did you mean orders?\n"),
+        (("--broker", "1", "--add-config", "log.cleaner.thread=1"), "mean log.cleaner.threads?"),
+        (
+            ("--topic", "orders", "--add-config", "retention.ms=1,segment.bytes=9999"),
+            "; repeat --add-config for each key\n",
+        ),
         (("--topic", "orders", "--add-config", "retention.ms=soon"), "soon"),
         (("--broker", "7"), "7"),
     ],

@@ -126,6 +126,9 @@ def test_an_unknown_quota_is_an_error_of_the_cluster(here: tuple[str, str]) -> N
     done = run("quotas", *here, "--user", "alice", "--add-config", "sleep_rate=1", "--dry-run")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "sleep_rate" in done.stderr
+    assert "did you mean" not in done.stderr
+    done = run("quotas", *here, "--user", "alice", "--add-config", "producer_byte_rat=1")
+    assert done.stderr.endswith("producer_byte_rat; did you mean producer_byte_rate?\n")
 
 
 def test_hostile_names_do_not_reach_the_terminal(admin: Admin, here: tuple[str, str]) -> None:

@@ -129,6 +129,27 @@ def test_a_proposal_is_executed_and_verified(
     assert (again.exit_code, again.stdout) == (0, "Nothing to move.\n")
 
 
+@pytest.mark.parametrize("form", ["table", "json", "of Kafka"])
+def test_the_output_of_generate_is_a_file_to_execute(
+    admin: Admin, here: tuple[str, str], tmp_path: Path, form: str
+) -> None:
+    file = tmp_path / "generated"
+    if form == "of Kafka":
+        current, proposed = (
+            json.dumps({"version": 1, "partitions": [row(0, *ids)]}) for ids in ((1, 2), (2, 3))
+        )
+        file.write_text(
+            f"Current partition replica assignment\n{current}\n\n"
+            f"Proposed partition reassignment configuration\n{proposed}\n"
+        )
+    else:
+        words = ("--generate", "--topic", "orders", "--to", "2,3", "-f", form)
+        file.write_text(run("reassign", *here, *words).stdout)
+    assert reassign(*here, "--execute", "--reassignment-json-file", file)["changes"]
+    settled(admin)
+    assert set(replicas(admin)[FIRST]) == {2, 3}
+
+
 def test_what_is_in_progress_is_shown_and_cancelled(
     admin: Admin, here: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -200,6 +221,8 @@ def test_options_that_do_not_fit_are_a_usage_error(
     ("content", "place"),
     [
         ("{", "not JSON"),
+        ("Proposed replicas\n\n", "not JSON"),
+        ('{"proposed": []}', "an object"),
         ("[" * 100_000, "not JSON"),
         ("[]", "an object"),
         ('{"version": 2, "partitions": [{}]}', "version 1"),

@@ -2,6 +2,8 @@
 
 {"version": 1, "topics": [{"topic": "orders"}]}                                   to move
 {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}
+
+A file may also be the output of `--generate` of that tool, or of `kafkawire reassign`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,10 @@ import typer
 STDIN: Final = "-"
 ANY_DIRECTORY: Final = "any"
 VERSION: Final = 1
+PROPOSED: Final = "Proposed "
+"""The heading of a proposal in the output of `--generate`, also of Kafka's own tool."""
+OURS_PROPOSED: Final = "proposed"
+"""The member of a proposal in the output of `--generate --format json`."""
 
 Partition = tuple[str, int]
 Assignment = Mapping[Partition, Sequence[int]]
@@ -53,15 +59,26 @@ def read_assignment(path: Path, option: str) -> dict[Partition, list[int]]:
     return assignment
 
 
+def _proposal(text: str) -> str:
+    """Return what a tool proposed, of its whole output; another text as it is."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(PROPOSED):
+            return next(filter(str.strip, lines), text)
+    return text
+
+
 def _rows(path: Path, option: str, member: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the objects of the list in a file, with their places."""
     try:
         text = sys.stdin.read() if str(path) == STDIN else path.read_text("utf-8")
-        content = json.loads(text)
+        content = json.loads(_proposal(text))
     except OSError as error:
         raise typer.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{path}: not JSON: {error}", param_hint=option) from None
+    if isinstance(content, dict):
+        content = content.get(OURS_PROPOSED, content)
     if not isinstance(content, dict) or content.get("version", VERSION) != VERSION:
         raise _invalid(option, str(path), f"an object of version {VERSION}")
     rows = content.get(member)

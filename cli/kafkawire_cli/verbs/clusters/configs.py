@@ -15,12 +15,18 @@ from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
 from ...live.config_resources import (
+    ADD,
     ALL_RESOURCES,
     NO_CONFIG_CHANGES,
     ConfigChanges,
     ResourceOptions,
+    known_keys,
 )
-from ...live.unknown_names import check_configs, similar_config, with_similar_topic
+from ...live.unknown_names import (
+    check_configs,
+    similar_config,
+    with_similar_topic,
+)
 from ...render.report import Section, print_report
 
 if TYPE_CHECKING:
@@ -149,13 +155,18 @@ def _change(
     }
 
     async def work() -> None:
+        from kafkawire.client.failures import BrokerError
+
         async with live.admin(client.values) as admin:
-            with similar_config(wanted if topics else ()):
+            try:
                 if topics:
                     await check_configs(admin, topics, removed)
                 for resource in named:
-                    await admin.alter_configs(resource, wanted, validate_only=dry_run)
+                    with similar_config(wanted, known_keys(resource), ADD):
+                        await admin.alter_configs(resource, wanted, validate_only=dry_run)
                     report.add(Change("alter", _kind(resource), _name(resource), configs=shown))
+            except BrokerError as error:
+                raise await with_similar_topic(admin, error, topics) from None
 
     with report.printed():
         live.run(work, client)

@@ -12,7 +12,8 @@ from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
-from ...live.config_resources import NO_CONFIG_CHANGES, ConfigChanges
+from ...live.config_resources import ADD, NO_CONFIG_CHANGES, ConfigChanges
+from ...live.unknown_names import similar_config
 from ...render.report import Section, print_report
 
 if TYPE_CHECKING:
@@ -159,9 +160,13 @@ def _change(
     configs = {key: None if value is None else _number(value) for key, value in values.items()}
 
     async def work() -> None:
+        from kafkawire.controller.operations.client_quotas import KEYS
+
+        known = {key for of_entity in KEYS.values() for key in of_entity}
         async with live.admin(client.values) as admin:
             for entity in named:
-                await admin.alter_client_quotas({entity: values}, validate_only=dry_run)
+                with similar_config(values, sorted(known), ADD):
+                    await admin.alter_client_quotas({entity: values}, validate_only=dry_run)
                 report.add(
                     Change("alter", "quotas", _text(entity), configs=configs, fields=_json(entity))
                 )
