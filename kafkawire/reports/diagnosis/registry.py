@@ -12,7 +12,7 @@ from kafkawire.errors import KafkaWireError
 from .error_rule import ErrorRule, RuleDefinition
 from .rule import Rule, Scene
 from .rules.assignors import EagerBesideCooperative
-from .rules.brokers import ControlledShutdowns, LeaderElections, SlowBroker
+from .rules.brokers import ControlledShutdowns, LeaderElections
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.clocks import BrokerClocks, ClockOffset, RecordClock
 from .rules.connections import ConnectionChurn, ConnectionResets, ManyConnections
@@ -23,6 +23,7 @@ from .rules.errors.membership import MEMBERSHIP_ERRORS
 from .rules.errors.producers import PRODUCER_ERRORS
 from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
 from .rules.handshakes import FailedConnections, TlsHandshakes
+from .rules.latencies import SlowBroker, SlowPartition
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
 from .rules.network import (
     CaptureLoss,
@@ -82,6 +83,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     # brokers
     *BROKER_ERRORS,
     SlowBroker,
+    SlowPartition,
     BrokerStalls,
     BrokerClocks,
     DownConversion,

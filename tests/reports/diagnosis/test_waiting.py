@@ -283,3 +283,76 @@ def test_groups_with_one_kind_of_assignors(tmp_path: Path) -> None:
     assert rules(joining(["range"], ["range"]), tmp_path) == {}
     assert rules(joining(*[["cooperative-sticky", "range"]] * 3), tmp_path) == {}
     assert rules(joining(["cooperative-sticky"], ["range"]), tmp_path) == {}
+
+
+def with_partitions(*latencies: float, times: int = 60) -> Story:
+    """Produce to partitions, whose requests take so many seconds."""
+    story = Story()
+    for _ in range(times):
+        for partition, latency in enumerate(latencies):
+            story.produce(partition=partition, latency=latency)
+    return story
+
+
+def together(partitions: int, latency: float) -> Story:
+    """Produce to all partitions with each request."""
+    story = Story()
+    for _ in range(60):
+        data = [{"index": one, "records": batch()} for one in range(partitions)]
+        topics = [{"name": "orders", "partitionData": data}]
+        story.exchange("Produce", 8, acks=-1, topicData=topics, latency=latency)
+    return story
+
+
+def test_a_partition_that_is_slower_than_others(tmp_path: Path) -> None:
+    one = rules(with_partitions(0.005, 0.005, 0.09, 0.006), tmp_path)["slow-partition"]
+    assert one["subject"] == {
+        "topic": "orders", "partition": 2, "broker": "10.0.0.2:9092", "api": "Produce"
+    }  # fmt: skip
+    assert one["what"].startswith("median 9")
+    assert one["count"] == 60
+
+
+def test_partitions_that_are_equally_slow_few_or_in_the_same_requests(tmp_path: Path) -> None:
+    assert rules(with_partitions(0.09, 0.09, 0.09, 0.1), tmp_path) == {}
+    assert rules(with_partitions(0.02, 0.02, 0.06, 0.02), tmp_path) == {}
+    assert rules(with_partitions(0.005, 0.09, 0.005), tmp_path) == {}
+    assert rules(with_partitions(0.005, 0.005, 0.09, 0.006, times=45), tmp_path) == {}
+    assert rules(together(5, 0.09), tmp_path) == {}
+
+
+def reading(*latencies: float, behind: int = 100, **fields: int) -> Story:
+    """Fetch partitions one after the other; end offsets are so many records ahead."""
+    story = Story()
+    for number in range(60):
+        for partition, latency in enumerate(latencies):
+            one = {"partition": partition, "fetchOffset": number}
+            answer = {
+                "partitionIndex": partition,
+                "records": batch(),
+                "highWatermark": number + 1 + behind,
+                "lastStableOffset": number + 1,
+            }
+            story.exchange(
+                "Fetch",
+                4,
+                latency=latency,
+                replicaId=-1,
+                maxWaitMs=500,
+                **{"minBytes": 1, **fields},
+                topics=[{"topic": "orders", "partitions": [one]}],
+                response={"responses": [{"topic": "orders", "partitions": [answer]}]},
+            )
+    return story
+
+
+def test_a_partition_from_which_records_come_slowly(tmp_path: Path) -> None:
+    one = rules(reading(0.005, 0.005, 0.09, 0.006), tmp_path)["slow-partition"]
+    assert (one["subject"]["partition"], one["subject"]["api"]) == (2, "Fetch")
+    assert one["count"] == 59  # the end is not known before the first response
+
+
+def test_partitions_whose_requests_wait_for_records(tmp_path: Path) -> None:
+    assert rules(reading(0.005, 0.005, 0.09, 0.006, behind=0), tmp_path) == {}
+    assert rules(reading(0.005, 0.005, 0.09, 0.006, minBytes=50_000), tmp_path) == {}
+    assert rules(reading(0.005, 0.005, 0.09, 0.006, isolationLevel=1), tmp_path) == {}

@@ -1,4 +1,4 @@
-"""Rules about brokers: slow ones, elections, shutdowns."""
+"""Rules about brokers: elections, shutdowns."""
 
 from __future__ import annotations
 
@@ -6,105 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
-from ...quantiles import Quantiles
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
-
-PROMPT: Final = frozenset(
-    {
-        ApiKey.PRODUCE,
-        ApiKey.LIST_OFFSETS,
-        ApiKey.METADATA,
-        ApiKey.OFFSET_COMMIT,
-        ApiKey.OFFSET_FETCH,
-        ApiKey.FIND_COORDINATOR,
-        ApiKey.HEARTBEAT,
-        ApiKey.API_VERSIONS,
-        ApiKey.ADD_PARTITIONS_TO_TXN,
-        ApiKey.END_TXN,
-        ApiKey.TXN_OFFSET_COMMIT,
-    }
-)
-"""APIs whose responses do not wait on purpose."""
-
-
-class Latencies:
-    """The latencies of an API at a broker."""
-
-    __slots__ = ("latency", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.latency = Quantiles()
-
-
-class SlowBroker(Rule):
-    """A broker that is slower than the others."""
-
-    name = "slow-broker"
-    description = (
-        "A broker takes much longer than its peers for the same API. Requests that wait on purpose "
-        "(Fetch, JoinGroup, SyncGroup) are not compared."
-    )
-    apis = PROMPT
-    thresholds = (
-        Threshold("requests", 100, "requests", "per broker; the median of fewer is not reliable"),
-        Threshold("times", 4, "times", "the load of brokers differs, but rarely by so much"),
-        Threshold("milliseconds", 20, "ms", "a smaller difference rarely matters"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._brokers: Subjects[Latencies] = Subjects(Latencies)
-
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Add the latency of an exchange."""
-        response = exchange.response
-        if response is None:
-            return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is None:
-            return
-        broker = self._brokers.of_key(
-            (exchange.broker, response.api_key),
-            lambda: Subject(broker=exchange.broker, api=response.api_name),
-        )
-        broker.latency.add(latency)
-        broker.seen.add(response, time_ns=latency)
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the brokers whose median is far above that of each other broker together."""
-        by_api: dict[str | None, dict[Subject, Latencies]] = {}
-        for subject, broker in self._brokers:
-            if broker.seen.count >= self.limits["requests"]:
-                by_api.setdefault(subject.api, {})[subject] = broker
-        for brokers in by_api.values():
-            for subject, broker in brokers.items():
-                peers = Quantiles()
-                for other in brokers.values():
-                    if other is not broker:
-                        peers.merge(other.latency)
-                usual, own = peers.at(0.5), broker.latency.at(0.5)
-                if usual is None or own is None or own - usual < self.limits["milliseconds"] * 1e6:
-                    continue
-                if own < self.limits["times"] * usual:
-                    continue
-                yield Finding(
-                    self.name,
-                    Severity.WARNING,
-                    subject,
-                    f"median {own / 1e6:,.1f} ms; its peers take {usual / 1e6:,.1f} ms",
-                    broker.seen,
-                    "The broker is overloaded, has slow disks or followers, or is far away.",
-                    "Compare its load, disks and request queue with its peers; move leaders away.",
-                    Confidence.MEDIUM,
-                )
 
 
 class Leader(NamedTuple):

@@ -12,8 +12,8 @@ from kafkawire.display import plural
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_at
-from .brokers import PROMPT
 from .connections import HELLO, ClientsOfConnections, of_connection
+from .latencies import PROMPT
 
 
 class Advice(NamedTuple):

@@ -16,7 +16,7 @@ from kafkawire.messages.api_key import ApiKey
 from ...apis import expects_no_response
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
-from .brokers import PROMPT
+from .latencies import PROMPT
 
 MAX_IN_FLIGHT: Final = 16
 """Responses of a connection that are kept, to count requests in flight."""
