@@ -321,9 +321,10 @@ def test_partitions_that_are_equally_slow_few_or_in_the_same_requests(tmp_path: 
     assert rules(together(5, 0.09), tmp_path) == {}
 
 
-def reading(*latencies: float, behind: int = 100, **fields: int) -> Story:
+def reading(*latencies: float, behind: int = 100, **options: Any) -> Story:
     """Fetch partitions one after the other; end offsets are so many records ahead."""
     story = Story()
+    options.setdefault("minBytes", 1)
     for number in range(60):
         for partition, latency in enumerate(latencies):
             one = {"partition": partition, "fetchOffset": number}
@@ -339,7 +340,7 @@ def reading(*latencies: float, behind: int = 100, **fields: int) -> Story:
                 latency=latency,
                 replicaId=-1,
                 maxWaitMs=500,
-                **{"minBytes": 1, **fields},
+                **options,
                 topics=[{"topic": "orders", "partitions": [one]}],
                 response={"responses": [{"topic": "orders", "partitions": [answer]}]},
             )
