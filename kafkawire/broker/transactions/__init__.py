@@ -23,6 +23,7 @@ from .markers import NodeMarkers
 from .offsets import TransactionalOffsets
 from .produce import ProduceVerification
 from .producer_ids import ProducerIds
+from .sequences import LowestSequences
 from .verification import TransactionVerifier
 
 __all__ = ["Transactions"]
@@ -62,8 +63,17 @@ class Transactions:
             machines,
             metadata,
         )
+        context = channel.context
+        self._sequences = LowestSequences(
+            context.bounds.producers, context.settings.seconds("producer.id.expiration.ms")
+        )
         self.produced = ProduceVerification(
-            channel.context.settings, metadata, machines, self.coordinators, self._verifier
+            context.settings,
+            metadata,
+            machines,
+            self.coordinators,
+            self._verifier,
+            self._sequences,
         )
 
     def arrived(self, token: int, body: Message | None, now: float) -> None:
@@ -74,6 +84,7 @@ class Transactions:
     def _marker_appended(self, key: TopicIdPartition, producer_id: int) -> None:
         name = self._metadata.topic_name(key.topic_id)
         self._verifier.ended((name, key.partition), producer_id)
+        self._sequences.forget(key, producer_id)
 
 
 def config_of(context: Context) -> TransactionConfig:

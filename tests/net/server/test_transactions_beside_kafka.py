@@ -169,6 +169,28 @@ def epochs(actor: Actor) -> None:
     actor.end(True, version=5)
 
 
+def first_batches(actor: Actor) -> None:
+    """Send the second batch of a producer when the first was not verified."""
+    for version, adds in ((9, True), (11, True), (12, False)):
+        one = Actor(actor.wire, f"{actor.name} {version}")
+        one.trace = actor.trace
+        one.init()
+        for partition in (0, 1):
+            if adds:
+                one.send(partition, 3, version)
+                one.send(partition, 2, version)
+                one.send(partition, 5, version)
+                one.add(partition)
+            for sequence in (3, 4, 2, 3, 4):
+                one.send(partition, sequence, version)
+        one.end(False, 3 if adds else 5)
+        if adds:
+            one.add(0)
+        for sequence in (7, 5, 0):
+            one.send(0, sequence, version)
+        one.end(True, 3 if adds else 5)
+
+
 def timed_out(actor: Actor) -> None:
     """End transactions that have timed out, as producers that do not know it yet."""
     producers = {}
@@ -228,6 +250,7 @@ SCENARIOS: Final = (
     version_2,
     offsets,
     epochs,
+    first_batches,
     timed_out,
     mistakes,
     patterns,
