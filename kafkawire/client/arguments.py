@@ -38,7 +38,7 @@ def texts(value: object, name: str) -> tuple[str, ...]:
     """Return several texts, each as of `text`. Raises InvalidValue, also for one bare str."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidValue(f"expected several str, got {type(value).__name__}", name)
-    return tuple(text(each, f"{name}[{at}]") for at, each in enumerate(value))
+    return tuple(text(item, f"{name}[{position}]") for position, item in enumerate(value))
 
 
 def topic_name(value: object, name: str = "topic") -> str:

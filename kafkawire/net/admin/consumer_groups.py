@@ -146,7 +146,7 @@ def _classic_consumer(member: MemberInfo) -> ConsumerMemberInfo:
         member.client_host,
         tuple(sorted(topics)),
         None,
-        tuple(sorted((topic.topic, each) for topic in assigned for each in topic.partitions)),
+        tuple(sorted((row.topic, partition) for row in assigned for partition in row.partitions)),
         None,
         True,
     )

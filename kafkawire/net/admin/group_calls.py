@@ -57,13 +57,13 @@ class GroupCalls(AdminSession):
         self, group_ids: Iterable[str]
     ) -> dict[str, ConsumerGroupInfo]:
         """Describe groups of consumers, by id, those of the classic protocol too (KIP-848)."""
-        return await self._each(group_ids, groups.describe_consumer_group)
+        return await self._described(group_ids, groups.describe_consumer_group)
 
     async def describe_streams_groups(
         self, group_ids: Iterable[str]
     ) -> dict[str, StreamsGroupInfo]:
         """Describe Streams groups, by id: their topologies, epochs and members (KIP-1071)."""
-        return await self._each(group_ids, streams_groups.describe_group)
+        return await self._described(group_ids, streams_groups.describe_group)
 
     async def delete_group(self, group_id: str) -> None:
         """Delete a group without members, and its offsets."""
@@ -109,7 +109,7 @@ class GroupCalls(AdminSession):
 
     async def describe_share_groups(self, group_ids: Iterable[str]) -> dict[str, ShareGroupInfo]:
         """Describe share groups, by id: their epochs and members (KIP-932)."""
-        return await self._each(group_ids, share_groups.describe_group)
+        return await self._described(group_ids, share_groups.describe_group)
 
     async def share_group_offsets(self, group_id: str) -> dict[tuple[str, int], ShareGroupOffset]:
         """Return where a share group is in each partition that it has read from."""
@@ -127,12 +127,12 @@ class GroupCalls(AdminSession):
         names = list(topic_names(topics))
         await share_groups.delete_offsets(self._calls, text(group_id, "group_id"), names)
 
-    async def _each(
+    async def _described(
         self, group_ids: Iterable[str], describe: Callable[[CallRunner, str], Awaitable[G]]
     ) -> dict[str, G]:
         """Describe groups at once; raise what the first fails with."""
         ids = list(dict.fromkeys(texts(group_ids, "group_ids")))
-        described = await asyncio.gather(*(describe(self._calls, each) for each in ids))
+        described = await asyncio.gather(*(describe(self._calls, group_id) for group_id in ids))
         return dict(zip(ids, described, strict=True))
 
 

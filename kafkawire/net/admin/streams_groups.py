@@ -68,7 +68,7 @@ def _subtopology(described: DescribedSubtopology) -> Subtopology:
 
 
 def _topic(topic: TopicInfo) -> StreamsTopic:
-    configs = tuple(sorted((each.key, each.value) for each in topic.topic_configs))
+    configs = tuple(sorted((config.key, config.value) for config in topic.topic_configs))
     return StreamsTopic(topic.name, topic.partitions, topic.replication_factor, configs)
 
 
@@ -84,7 +84,7 @@ def _member(member: Member) -> StreamsMemberInfo:
         member.topology_epoch,
         member.process_id,
         None if endpoint is None else (endpoint.host, endpoint.port),
-        tuple(sorted((each.key, each.value) for each in member.client_tags)),
+        tuple(sorted((tag.key, tag.value) for tag in member.client_tags)),
         _offsets(member.task_offsets),
         _offsets(member.task_end_offsets),
         _tasks(member.assignment),

@@ -119,8 +119,8 @@ def test_a_streams_group(server: ServerThread) -> None:
     assert first["standby"] == first["warmup"] == second["active"] == {}
     assert second["group_instance_id"] == "i"
     assert second["epoch"] == group["group_epoch"] == group["assignment_epoch"] == epoch + 1
-    assert [each["subtopology_id"] for each in group["subtopologies"]] == ["0", "1"]
-    assert [(each["topic"], each["lag"]) for each in group["offsets"]] == [(streams.TOPIC, 2)]
+    assert [row["subtopology_id"] for row in group["subtopologies"]] == ["0", "1"]
+    assert [(row["topic"], row["lag"]) for row in group["offsets"]] == [(streams.TOPIC, 2)]
     assert group["lag"] == 2
     assert f"epochs: group {epoch + 1}, assignment {epoch + 1}, topology 0" in text
     assert cells(text, MEMBER)[:3] == [MEMBER, str(epoch), CLIENT_ID]

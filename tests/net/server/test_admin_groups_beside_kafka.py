@@ -90,13 +90,13 @@ def test_share_groups(both: tuple[int, int]) -> None:
             second = admin.describe_share_groups([shares.GROUP])
             is_none(admin.describe_share_groups, shares.GROUP, "absent")
             assert epochs["m"] == first[shares.GROUP].group_epoch
-            return [each[shares.GROUP] for each in (first, second)]
+            return [groups[shares.GROUP] for groups in (first, second)]
 
     theirs, ours = map(described, both)
     assert ours == theirs
     together, alone = ours
     assert together.state == "Stable"
-    assert [each.member_id for each in together.members] == ["m", "n"]
+    assert [member.member_id for member in together.members] == ["m", "n"]
     [member] = alone.members
     assert together.members[0] == member
     assert member == ShareMemberInfo(
@@ -134,7 +134,7 @@ def test_streams_groups(both: tuple[int, int]) -> None:
             peer.exchange(streams.HEARTBEAT, 1, streams.beat("n", instanceId="i"))
             second = admin.describe_streams_groups([streams.GROUP])
             is_none(admin.describe_streams_groups, streams.GROUP, "absent")
-            return [each[streams.GROUP] for each in (first, second)]
+            return [groups[streams.GROUP] for groups in (first, second)]
 
     theirs, ours = map(described, both)
     assert ours == theirs
@@ -144,14 +144,14 @@ def test_streams_groups(both: tuple[int, int]) -> None:
     repartition = f"{streams.GROUP}-repartition"
     assert repartitioning.source_topics == (streams.TOPIC,)
     assert repartitioning.repartition_sink_topics == (repartition,)
-    assert [each[:3] for each in counting.repartition_source_topics] == [(repartition, 2, 0)]
+    assert [topic[:3] for topic in counting.repartition_source_topics] == [(repartition, 2, 0)]
     [member] = alone.members
     assert (member.client_id, member.client_host) == (CLIENT_ID, HOST)
     assert member.process_id == "process of m"
     assert (member.user_endpoint, member.client_tags) == (("there", 8080), (("zone", "z1"),))
     assert member.task_offsets == {("1", 0): 5}
     assert member.task_end_offsets == {("1", 0): 7}
-    everything = tuple((subtopology, at) for subtopology in "01" for at in (0, 1))
+    everything = tuple((subtopology, partition) for subtopology in "01" for partition in (0, 1))
     assert member.assignment == member.target_assignment == StreamsTasks(everything, (), ())
     m, n = together.members
     assert (n.group_instance_id, m.group_instance_id) == ("i", None)

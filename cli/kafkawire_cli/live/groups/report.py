@@ -91,9 +91,11 @@ def _topology(description: Description) -> Section:
     rows = [
         (
             row.subtopology_id,
-            " ".join((*row.source_topics, *(each.name for each in row.repartition_source_topics))),
+            " ".join(
+                (*row.source_topics, *(topic.name for topic in row.repartition_source_topics))
+            ),
             " ".join(row.repartition_sink_topics),
-            " ".join(each.name for each in row.state_changelog_topics),
+            " ".join(topic.name for topic in row.state_changelog_topics),
         )
         for row in description.subtopologies
     ]
@@ -163,7 +165,7 @@ def _member(member: Member) -> dict[str, Any]:
 
 def _subtopology(row: Subtopology) -> dict[str, Any]:
     topics = {
-        name: [each._asdict() | {"configs": dict(each.configs)} for each in internal]
+        name: [topic._asdict() | {"configs": dict(topic.configs)} for topic in internal]
         for name, internal in (
             ("state_changelog_topics", row.state_changelog_topics),
             ("repartition_source_topics", row.repartition_source_topics),
