@@ -150,7 +150,7 @@ class Fetches:
         self.purgatory.unwatch(token)
         missing = fetch.min_bytes
         for target in fetch.targets:
-            available = self._available(target, fetch.params)
+            available = self._available(target, fetch.params, now)
             if available is None:
                 return self._complete(token, now)
             missing -= available
@@ -171,8 +171,11 @@ class Fetches:
             grown = self.replicas.size_read(target.key, measure)
             self.purgatory.watch(token, target.key, measure, grown + share)
 
-    def _available(self, target: Target, params: FetchParams) -> int | None:
-        """Return the bytes for a target; None if it has something else to say."""
+    def _available(self, target: Target, params: FetchParams, now: float) -> int | None:
+        """Return the bytes for a target; None if it has something else to say.
+
+        A throttled follower gets none, and its fetch waits for them as for bytes to come.
+        """
         partition = self.replicas.hosted.get(target.key)
         requested = target.requested
         if partition is None or partition.check(requested.current_leader_epoch, params.only_leader):
@@ -180,6 +183,8 @@ class Fetches:
         end = bound(partition.log, params.measure)
         if requested.fetch_offset > partition.log.log_end_offset:
             return None
+        if self.throttled and self._is_throttled(partition, params, now):
+            return 0
         size = partition.log.size_between(requested.fetch_offset, end)
         return min(size, max(1, requested.partition_max_bytes))
 

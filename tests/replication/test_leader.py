@@ -362,3 +362,20 @@ def test_followers_that_are_not_in_sync_may_be_throttled() -> None:
     assert harness.fetched(harness.fetch(2, 0)).records
     harness.advance(60.0)
     assert harness.fetched(harness.fetch(3, 0)).records
+
+
+@pytest.mark.parametrize("min_bytes", [1, 100])
+def test_a_fetch_of_a_throttled_follower_waits(min_bytes: int) -> None:
+    """Or the follower would fetch again at once, again and again, until the quota is paid."""
+    harness = leader()
+    harness.metadata(isr=(1, 2), version=1)
+    harness.produce(b"x" * 1000, acks=1)
+    harness.handle(ThrottleChanged(leader_rate=10.0, leader_replicas=frozenset({(KEY, 3)})))
+    wait = {"min_bytes": min_bytes, "max_wait_ms": 500}
+    assert harness.fetched(harness.fetch(3, 0, **wait)).records
+    token = harness.fetch(3, 0, **wait)
+    assert token not in harness.responses
+    harness.produce(b"y" * 1000, acks=1)
+    assert token not in harness.responses
+    harness.advance(0.5)
+    assert harness.fetched(token).records == b""
