@@ -18,6 +18,8 @@ CANCEL: Final = "--cancel"
 FILE: Final = "--reassignment-json-file"
 TOPICS_FILE: Final = "--topics-to-move-json-file"
 TO: Final = "--to"
+THROTTLE: Final = "--throttle"
+PRESERVE: Final = "--preserve-throttles"
 
 
 class Actions(NamedTuple):
@@ -120,7 +122,31 @@ class Moves(NamedTuple):
         return list(dict.fromkeys([*(self.topic or ()), *of_file]))
 
 
+class Throttling(NamedTuple):
+    """How fast brokers replicate what is moved."""
+
+    throttle: Annotated[
+        int | None,
+        typer.Option(
+            THROTTLE,
+            metavar="BYTES",
+            min=1,
+            help=f"With {EXECUTE}: bytes per second that each broker sends, and receives, of what "
+            "is moved [default: no limit].",
+            show_default=False,
+        ),
+    ] = None
+    preserve: Annotated[
+        bool,
+        typer.Option(
+            PRESERVE,
+            help=f"With {VERIFY}, {CANCEL}: do not remove throttles once nothing is in progress.",
+        ),
+    ] = False
+
+
 NO_ACTION: Final = Actions()
+NO_THROTTLING: Final = Throttling()
 ALL_MOVES: Final = Moves()
 
 
@@ -132,11 +158,17 @@ class Wanted(NamedTuple):
     brokers: list[int] | None
     assignment: dict[Partition, list[int]] | None
     additional: bool
+    throttle: int | None
+    preserves_throttles: bool
 
 
-def checked(actions: Actions, moves: Moves) -> Wanted:
+def checked(actions: Actions, moves: Moves, throttling: Throttling) -> Wanted:
     """Check that the options fit together, and read the files."""
     action = actions.chosen
+    if throttling.throttle is not None and action != EXECUTE:
+        raise typer.BadParameter(f"only allowed with {EXECUTE}", param_hint=THROTTLE)
+    if throttling.preserve and action not in (VERIFY, CANCEL):
+        raise typer.BadParameter(f"only allowed with {VERIFY} or {CANCEL}", param_hint=PRESERVE)
     brokers = moves.brokers()
     topics = moves.topics()
     places = action in (GENERATE, EXECUTE)
@@ -154,4 +186,4 @@ def checked(actions: Actions, moves: Moves) -> Wanted:
     if moves.file is None and places and brokers is None:
         raise typer.BadParameter(f"needed with {action} and topics", param_hint=TO)
     assignment = None if moves.file is None else read_assignment(moves.file, FILE)
-    return Wanted(action, topics, brokers, assignment, moves.additional)
+    return Wanted(action, topics, brokers, assignment, moves.additional, *throttling)

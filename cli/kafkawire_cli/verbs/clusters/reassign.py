@@ -11,29 +11,27 @@ from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.options import Form, FormOption
 from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
-from ...live.reassign.files import (
-    Assignment,
-    Partition,
-    as_file,
-)
+from ...live.reassign.files import Partition, as_file
 from ...live.reassign.options import (
     ALL_MOVES,
     CANCEL,
     EXECUTE,
     GENERATE,
     NO_ACTION,
+    NO_THROTTLING,
     VERIFY,
     Actions,
     Moves,
+    Throttling,
     Wanted,
     checked,
 )
-from ...live.reassign.placement import proposed
-from ...live.unknown_names import check_partition, described_topics
+from ...live.reassign.replicas import current_replicas, target_replicas
+from ...live.reassign.throttles import STAYS, apply, moves_of, throttled, unthrottled
 from ...render.report import Section, print_report
 
 if TYPE_CHECKING:
-    from kafkawire.net.admin import Admin, PartitionReassignment
+    from kafkawire.net.admin import PartitionReassignment
 
 COMPLETE: Final = "complete"
 IN_PROGRESS: Final = "in progress"
@@ -44,6 +42,7 @@ def reassign(
     options: ClusterOptions = NO_OPTIONS,
     actions: Actions = NO_ACTION,
     moves: Moves = ALL_MOVES,
+    throttling: Throttling = NO_THROTTLING,
     confirmation: ChangeOptions = NO_CHANGE_OPTIONS,
     form: FormOption = Form.TABLE,
 ) -> None:
@@ -54,58 +53,24 @@ def reassign(
     kafkawire reassign -b localhost:9092 --generate --topic orders --to 1,2,4
     kafkawire reassign -b localhost:9092 --execute --topic orders --to 1,2,4 --dry-run
     kafkawire reassign -b localhost:9092 --execute --reassignment-json-file moves.json
+    kafkawire reassign -b localhost:9092 --execute --throttle 10000000 \\
+        --reassignment-json-file moves.json
     kafkawire reassign -b localhost:9092 --verify --reassignment-json-file moves.json
     kafkawire reassign -b localhost:9092 --cancel --topic orders
 
     Files are those of kafka-reassign-partitions. A proposal keeps replicas where they are as far
-    as their brokers remain and have no more than their share; racks are respected.
+    as their brokers remain and have no more than their share; racks are respected. Throttles are
+    removed by --verify or --cancel, as soon as nothing in the cluster is in progress.
 
     Exit code 1: an error of the cluster, such as an unknown topic, a cancellation that was refused
     at the prompt, or, with --verify, replicas that are not (yet) where they shall be; 2: usage
     error.
     """
-    wanted = checked(actions, moves)
+    wanted = checked(actions, moves, throttling)
     changing = wanted.action in (EXECUTE, CANCEL)
     confirmation.check(CANCEL if wanted.action == CANCEL else None, changing=changing)
     client = live.admin_configuration(options)
     ACTIONS[wanted.action](client, wanted, confirmation, form)
-
-
-async def _current(admin: Admin, wanted: Wanted) -> dict[Partition, tuple[int, ...]]:
-    """Read where the replicas of the topics, or of the partitions in the file, are."""
-    names = wanted.topics or list(dict.fromkeys(topic for topic, _ in wanted.assignment or ()))
-    described = await described_topics(admin, names)
-    for topic, number in wanted.assignment or ():
-        check_partition(described[topic], number)
-    replicas = {
-        (topic.name, row.partition): row.replicas
-        for topic in described.values()
-        for row in topic.partitions
-    }
-    if wanted.assignment is not None:
-        return {partition: replicas[partition] for partition in wanted.assignment}
-    return dict(sorted(replicas.items()))
-
-
-async def _target(admin: Admin, wanted: Wanted, current: Assignment) -> dict[Partition, list[int]]:
-    """Return where the replicas shall be; the BrokerError names a broker that does not exist."""
-    from kafkawire import ErrorCode
-    from kafkawire.client.failures import BrokerError
-
-    brokers = {row.broker_id: row.rack for row in (await admin.describe_cluster()).brokers}
-    placed = wanted.assignment or {}
-    named = [*(wanted.brokers or ()), *(broker for ids in placed.values() for broker in ids)]
-    for broker in named:
-        if broker not in brokers:
-            ids = ", ".join(map(str, sorted(brokers)))
-            detail = f"no broker with id {broker}; the cluster has {ids}"
-            raise BrokerError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, detail)
-    if wanted.assignment is not None:
-        return wanted.assignment
-    try:
-        return proposed(current, wanted.brokers or (), brokers)
-    except ValueError as error:
-        raise BrokerError(ErrorCode.INVALID_REPLICATION_FACTOR, str(error)) from None
 
 
 def _show(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: Form) -> None:
@@ -114,7 +79,7 @@ def _show(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: Fo
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            partitions = None if not wanted.topics else list(await _current(admin, wanted))
+            partitions = None if not wanted.topics else list(await current_replicas(admin, wanted))
             rows.update(await admin.list_partition_reassignments(partitions))
 
     live.run(work, client)
@@ -143,8 +108,8 @@ def _generate(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            current = await _current(admin, wanted)
-            target = await _target(admin, wanted, current)
+            current = await current_replicas(admin, wanted)
+            target = await target_replicas(admin, wanted, current)
             parts.update(current=as_file(current), proposed=as_file(target))
 
     live.run(work, client)
@@ -166,44 +131,56 @@ def _execute(
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            current = await _current(admin, wanted)
-            moving = await admin.list_partition_reassignments(list(current))
+            current = await current_replicas(admin, wanted)
+            in_progress = await admin.list_partition_reassignments()
+            moving = [partition for partition in current if partition in in_progress]
             if moving and not wanted.additional:
-                raise _already(moving)
-            target = await _target(admin, wanted, current)
+                raise _already(moving[0])
+            target = await target_replicas(admin, wanted, current)
             changed = {
                 partition: replicas
                 for partition, replicas in target.items()
                 if partition in moving or tuple(replicas) != tuple(current[partition])
             }
+            if changed and wanted.throttle is not None:
+                moves = moves_of(current, in_progress, changed)
+                configs = await throttled(admin, moves, wanted.throttle)
+                await apply(admin, configs, report.add, dry_run=options.dry_run)
             if changed and not options.dry_run:
                 await admin.alter_partition_reassignments(changed)
             for partition, replicas in changed.items():
                 report.add(_change("alter", partition, current[partition], replicas))
-            if not changed and form is Form.TABLE:
-                typer.echo("Nothing to move.")
+            if form is Form.TABLE and not (changed and wanted.throttle is None):
+                typer.echo(STAYS if changed else "Nothing to move.")
 
     with report.printed():
         live.run(work, client)
 
 
-def _already(moving: dict[Partition, PartitionReassignment]) -> Exception:
+def _already(partition: Partition) -> Exception:
     from kafkawire import ErrorCode
     from kafkawire.client.failures import BrokerError
 
-    topic, number = next(iter(moving))
+    topic, number = partition
     detail = f"{topic}-{number} is being reassigned already: --additional changes that"
     return BrokerError(ErrorCode.REASSIGNMENT_IN_PROGRESS, detail)
 
 
 def _verify(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: Form) -> None:
-    """Show which partitions are settled; exit code 1 unless all are."""
+    """Show which partitions are settled; exit code 1 unless all are.
+
+    Throttles are removed if nothing in the cluster is in progress.
+    """
     states: dict[Partition, tuple[str, tuple[int, ...]]] = {}
+    removals: list[Change] = []
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            current = await _current(admin, wanted)
-            moving = await admin.list_partition_reassignments(list(current))
+            current = await current_replicas(admin, wanted)
+            moving = await admin.list_partition_reassignments()
+            if not moving and not wanted.preserves_throttles:
+                configs = await unthrottled(admin, current)
+                await apply(admin, configs, removals.append, dry_run=False)
             for partition, replicas in current.items():
                 target = (wanted.assignment or current)[partition]
                 settled = COMPLETE if tuple(target) == tuple(replicas) else FAILED
@@ -221,22 +198,30 @@ def _verify(client: live.Configuration, wanted: Wanted, _: ChangeOptions, form: 
             "partitions": [
                 {"topic": topic, "partition": number, "replicas": list(replicas), "state": state}
                 for (topic, number), (state, replicas) in states.items()
-            ]
+            ],
+            "changes": [change.json() for change in removals],
         }
 
-    print_report(form, lambda: [Section("Reassignments", head, rows)], as_json)
+    lines = [change.text(dry_run=False) for change in removals]
+    print_report(form, lambda: [Section("Reassignments", head, rows, lines)], as_json)
     if any(state != COMPLETE for state, _ in states.values()):
         raise typer.Exit(1)
 
 
 def _cancel(client: live.Configuration, wanted: Wanted, options: ChangeOptions, form: Form) -> None:
-    """Cancel exactly the reassignments that were confirmed."""
+    """Cancel exactly the reassignments that were confirmed.
+
+    Throttles are removed if nothing else in the cluster is in progress.
+    """
     moving: dict[Partition, PartitionReassignment] = {}
+    others: set[Partition] = set()
 
     async def find() -> None:
         async with live.admin(client.values) as admin:
-            current = await _current(admin, wanted)
-            moving.update(await admin.list_partition_reassignments(list(current)))
+            current = await current_replicas(admin, wanted)
+            in_progress = await admin.list_partition_reassignments()
+            moving.update(item for item in in_progress.items() if item[0] in current)
+            others.update(in_progress.keys() - moving.keys())
 
     live.run(find, client)
     if not moving:
@@ -249,9 +234,12 @@ def _cancel(client: live.Configuration, wanted: Wanted, options: ChangeOptions, 
         async with live.admin(client.values) as admin:
             if not options.dry_run:
                 await admin.alter_partition_reassignments(dict.fromkeys(moving))
-        for partition, before in moving.items():
-            back = [broker for broker in before.replicas if broker not in before.adding]
-            report.add(_change("cancel", partition, before.replicas, back))
+            for partition, before in moving.items():
+                back = [broker for broker in before.replicas if broker not in before.adding]
+                report.add(_change("cancel", partition, before.replicas, back))
+            if not others and not wanted.preserves_throttles:
+                configs = await unthrottled(admin, moving)
+                await apply(admin, configs, report.add, dry_run=options.dry_run)
 
     with report.printed():
         live.run(work, client)
