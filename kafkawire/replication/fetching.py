@@ -42,6 +42,8 @@ MOVED: Final = frozenset({E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH})
 
 EXPIRED_AT_ONCE: Final = 64
 """Fetches that are completed at their deadline before other clients are served."""
+SHORTEST_WAIT: Final = 0.001
+"""Seconds that the fetch of a throttled follower waits at least: at once is never."""
 
 
 class Unchanged(NamedTuple):
@@ -66,14 +68,14 @@ class Fetches:
     def fetch(self, token: int, fetch: Fetch, now: float) -> FetchResponse | None:
         """Respond to a Fetch; None if `Respond` follows."""
         if fetch.max_wait > 0 and fetch.needs_any and self._is_at_end(fetch):
-            self._delay(token, fetch, now)
+            self._delay(token, fetch, now + fetch.max_wait)
             self._watch(token, fetch, fetch.min_bytes)
             return None
         response, size, is_urgent = self._read(fetch, now)
         waits = fetch.max_wait > 0 and bool(fetch.targets) and size < fetch.min_bytes
         if not waits or is_urgent:
             return response
-        self._delay(token, fetch, now)
+        self._delay(token, fetch, self._deadline(fetch, now))
         if self.throttled:
             self._recheck(token, now)  # there may be bytes that were not read
             return None
@@ -84,9 +86,19 @@ class Fetches:
             self._watch(token, fetch, fetch.min_bytes)
         return None
 
-    def _delay(self, token: int, fetch: Fetch, now: float) -> None:
+    def _delay(self, token: int, fetch: Fetch, deadline: float) -> None:
         self._delayed[token] = fetch
-        self.purgatory.add(token, now + fetch.max_wait)
+        self.purgatory.add(token, deadline)
+
+    def _deadline(self, fetch: Fetch, now: float) -> float:
+        """Return until when a fetch waits: a throttled one until the quota is paid, if earlier."""
+        deadline = now + fetch.max_wait
+        if not (self.throttled and fetch.params.is_from_follower and self.quota.is_exceeded(now)):
+            return deadline
+        hosted = (self.replicas.hosted.get(target.key) for target in fetch.targets)
+        if not any(each and self._is_throttled(each, fetch.params, now) for each in hosted):
+            return deadline
+        return min(deadline, max(self.quota.paid_at(now), now + SHORTEST_WAIT))
 
     def _is_at_end(self, fetch: Fetch) -> bool:
         """Whether a consumer has read all there is, and there is nothing else to say to it."""

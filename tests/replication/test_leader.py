@@ -379,3 +379,18 @@ def test_a_fetch_of_a_throttled_follower_waits(min_bytes: int) -> None:
     assert token not in harness.responses
     harness.advance(0.5)
     assert harness.fetched(token).records == b""
+
+
+def test_a_fetch_of_a_throttled_follower_waits_until_the_quota_is_paid() -> None:
+    """Not for its whole time, or the limit would be one response in each."""
+    harness = leader()
+    harness.metadata(isr=(1, 2), version=1)
+    harness.produce(b"x" * 1000, acks=1)
+    rate = 10_000.0
+    harness.handle(ThrottleChanged(leader_rate=rate, leader_replicas=frozenset({(KEY, 3)})))
+    size = len(harness.fetched(harness.fetch(3, 0, min_bytes=1, max_wait_ms=500)).records)
+    token = harness.fetch(3, 0, min_bytes=1, max_wait_ms=500)
+    harness.advance(size / rate - 0.01)
+    assert token not in harness.responses
+    harness.advance(size / rate + 0.01)
+    assert len(harness.fetched(token).records) == size
