@@ -89,7 +89,7 @@ class ProduceFeed(Collector):
 
     def __init__(self, handlers: Sequence[Producing]) -> None:
         self._produced = handlers
-        self._subjects: dict[tuple[str, TopicKey], tuple[Subject, Subject]] = {}
+        self._subjects: dict[tuple[str, TopicKey], tuple[Subject, Subject, Subject]] = {}
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Pass the batches of a Produce request to the rules."""
@@ -102,7 +102,7 @@ class ProduceFeed(Collector):
         for topic in message.topic_data:
             topic_id = TOPIC_ID.of(topic)
             key = topic_id if topic_id and topic_id != ZERO else topic.name
-            subject, topic_alone = self._of(exchange, request.client_id, key)
+            subject, client, topic_alone = self._of(exchange, request.client_id, key)
             for partition in topic.partition_data:
                 data = partition.records
                 if not data:
@@ -115,6 +115,7 @@ class ProduceFeed(Collector):
                     exchange,
                     request,
                     subject,
+                    client,
                     topic_alone,
                     partition.index,
                     acks,
@@ -127,12 +128,13 @@ class ProduceFeed(Collector):
 
     def _of(
         self, exchange: Exchange, client_id: str | None, topic: TopicKey
-    ) -> tuple[Subject, Subject]:
-        """Return the subjects of a topic, with the client and alone."""
+    ) -> tuple[Subject, Subject, Subject]:
+        """Return the subjects of a client and a topic: both, the client, the topic."""
         place = client_id or exchange.client, topic
         subjects = self._subjects.get(place)
         if subjects is None:
-            subjects = client_of(exchange, topic=topic), Subject(topic=topic)
+            both = client_of(exchange, topic=topic)
+            subjects = both, both._replace(topic=None), Subject(topic=topic)
             if len(self._subjects) < MAX_SUBJECTS:
                 self._subjects[place] = subjects
         return subjects

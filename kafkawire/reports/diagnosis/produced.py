@@ -15,13 +15,14 @@ from .finding import Subject
 class Produced(NamedTuple):
     """The batches of a partition in a Produce request.
 
-    row: of the request. subject: the client and the topic; topic: the topic alone.
+    row: of the request. subject: the client and the topic; client, topic: each of them alone.
     records, size: number of records and bytes of all batches.
     """
 
     exchange: Exchange
     row: Row
     subject: Subject
+    client: Subject
     topic: Subject
     partition: int
     acks: int

@@ -116,7 +116,7 @@ class ClockOffset(Rule):
                 continue
             ahead_ns = batch.max_timestamp * 1_000_000 - row.time_ns
             if client is None:
-                client = self._clients.of(produced.subject._replace(topic=None))
+                client = self._clients.of(produced.client)
             if not client.seen.count:
                 client.lowest_ns = client.highest_ns = ahead_ns
             client.lowest_ns = min(client.lowest_ns, ahead_ns)
