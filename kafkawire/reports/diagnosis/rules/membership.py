@@ -199,17 +199,18 @@ class PollTimeouts(Rule):
 
     def group_event(self, event: GroupEvent) -> None:
         """Note a member that leaves, and count it if it comes back."""
-        key = event.exchange.connection, event.group_id
-        subject = client_of(event.exchange, group=event.group_id)
-        if event.type is LEFT:
+        type, exchange = event.type, event.exchange
+        if type is LEFT:
             if POLL_TIMEOUT in (event.reason or ""):
+                subject = client_of(exchange, group=event.group_id)
                 self._members.of(subject).add(event.row)
                 self._stated.setdefault(subject)
             elif len(self._left) < MAX_SUBJECTS:
-                self._left[key] = event
-        elif event.type is JOINED:
-            left = self._left.pop(key, None)
+                self._left[exchange.connection, event.group_id] = event
+        elif type is JOINED:
+            left = self._left.pop((exchange.connection, event.group_id), None)
             if left is not None:
+                subject = client_of(exchange, group=event.group_id)
                 away_ns = max(0, event.row.time_ns - left.row.time_ns)
                 self._members.of(subject).add_at(left.row.packet, left.row.time_ns, time_ns=away_ns)
 

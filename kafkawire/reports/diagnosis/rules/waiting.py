@@ -68,7 +68,7 @@ class HeadOfLineBlocking(Rule):
             )
             client.seen.add(request, time_ns=responses[-1] - sent_ns)
             client.latency_ns += response.time_ns - sent_ns
-            client.most = max(client.most, 1 + sum(one > sent_ns for one in responses))
+            client.most = max(client.most, 1 + sum([one > sent_ns for one in responses]))
         responses.append(response.time_ns)
 
     def ended(self, connection: Ended) -> None:
