@@ -39,11 +39,13 @@ class Watch(Protocol):
 class Collector:
     """Collects data while a capture is read; subclasses override the methods they need.
 
-    apis: the API keys of the rows and exchanges that it needs; None: those of all. statuses: the
-    statuses of the rows that it needs; None: all. entities: the kinds of entities that it uses.
+    apis: the API keys of the rows and exchanges that it needs; None: those of all. row_apis: those
+    of rows, if they are fewer. statuses: the statuses of the rows that it needs; None: all.
+    entities: the kinds of entities that it uses.
     """
 
     apis: frozenset[int] | None = None
+    row_apis: frozenset[int] | None = None
     statuses: frozenset[Status] | None = None
     entities: frozenset[str] = ALL_KINDS
 
@@ -75,21 +77,27 @@ class Handlers:
     """
 
     def __init__(self, collectors: Sequence[Collector], name: str) -> None:
-        own = self._own = overriding(collectors, name)
-        api_keys = {api_key for each in own for api_key in each.apis or ()}
+        own = overriding(collectors, name)
+        self._apis = [(each, _apis(each, name)) for each in own]
+        api_keys = {api_key for _, apis in self._apis for api_key in apis or ()}
         self.by_api: dict[int | None, Methods] = {
-            api_key: tuple([getattr(each, name) for each in own if _wants(each, api_key)])
+            api_key: tuple([getattr(each, name) for each in self._of(api_key)])
             for api_key in api_keys
         }
-        self.others: Methods = tuple([getattr(each, name) for each in own if each.apis is None])
+        self.others: Methods = tuple(
+            [getattr(each, name) for each, apis in self._apis if apis is None]
+        )
 
     def __bool__(self) -> bool:
-        return bool(self._own)
+        return bool(self._apis)
+
+    def _of(self, api_key: int | None) -> list[Collector]:
+        """List the collectors that need an API."""
+        return [each for each, apis in self._apis if apis is None or api_key in apis]
 
     def entities(self, api_key: int | None) -> frozenset[str]:
         """Return the kinds of entities that the collectors of an API use."""
-        used = [each.entities for each in self._own if _wants(each, api_key)]
-        return frozenset[str]().union(*used)
+        return frozenset[str]().union(*[each.entities for each in self._of(api_key)])
 
 
 def handlers_of_rows(collectors: Sequence[Collector]) -> dict[Status, Handlers]:
@@ -108,8 +116,9 @@ def overriding(collectors: Sequence[Collector], name: str) -> list[Collector]:
     return [each for each in collectors if getattr(type(each), name) is not inherited]
 
 
-def _wants(collector: Collector, api_key: int | None) -> bool:
-    return collector.apis is None or api_key in collector.apis
+def _apis(collector: Collector, method: str) -> frozenset[int] | None:
+    """Return the API keys that a method of a collector needs; None: all."""
+    return (collector.row_apis if method == ROW else None) or collector.apis
 
 
 class Reading:

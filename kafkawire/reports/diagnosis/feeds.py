@@ -56,6 +56,7 @@ class GroupFeed(Collector):
     """Passes the events of consumer groups to rules."""
 
     apis = frozenset(GROUP_APIS)
+    row_apis = CAUSES
     entities = frozenset[str]()
 
     def __init__(self, context: Context, rules: Sequence[Rule]) -> None:
@@ -64,8 +65,7 @@ class GroupFeed(Collector):
 
     def row(self, located: Located) -> None:
         """Note a request that may cause a rebalance, when it is sent."""
-        if located.row.api_key in CAUSES:
-            self._events.requested(located)
+        self._events.requested(located)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Pass the events of an exchange to the rules."""

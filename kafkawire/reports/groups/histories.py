@@ -73,7 +73,8 @@ class Groups(Collector):
     watermarks, silences: collectors that handle everything before this one.
     """
 
-    apis = frozenset({*GROUP_APIS, *HEARTBEATS, *DELIVERIES, ApiKey.API_VERSIONS})
+    apis = frozenset({*GROUP_APIS, *HEARTBEATS, *DELIVERIES})
+    row_apis = frozenset({*CAUSES, API_VERSIONS})
     entities = frozenset({ERROR_CODES})
 
     def __init__(self, reading: Reading, watermarks: Watermarks, silences: Silences) -> None:
@@ -110,7 +111,7 @@ class Groups(Collector):
             return
         if row.api_key in CAUSES:
             self._events.requested(found)
-        elif row.api_key == API_VERSIONS and row.message is not None:
+        elif row.message is not None:
             software = software_of(row.message)
             if software is not None and found.connection is not None:
                 self._software[found.connection] = software
@@ -118,8 +119,6 @@ class Groups(Collector):
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle the next exchange."""
         api_key = exchange.main_row.api_key
-        if api_key == API_VERSIONS:
-            return
         if api_key in DELIVERIES:
             self._deliver(exchange)
             return
