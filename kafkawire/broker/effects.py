@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from ..primitives import Message
+from ..primitives import Message, Structure
+from ..protocol import ErrorCode
+from ..protocol.fields import Field, Step, steps_to
 from .fetched import Fetched
 from .request import Request
 
@@ -64,5 +67,37 @@ class Report(NamedTuple):
         """The response; None if none was sent (acks=0, or dropped by a fault)."""
         return self.result.complete() if isinstance(self.result, Fetched) else self.result
 
+    def __repr__(self) -> str:
+        """Return `<Produce v10, client app, broker 1: NOT_LEADER_OR_FOLLOWER>`."""
+        request, response = self.request, self.response
+        name = type(request.body).__name__.removesuffix("Request")
+        if response is None:
+            outcome = "no response"
+        else:
+            codes = sorted(set(error_codes(response, request.version)))
+            outcome = ", ".join(ErrorCode(code).name for code in codes) or "ok"
+        client = "" if request.client_id is None else f", client {request.client_id}"
+        return f"<{name} v{request.version}{client}, broker {request.node_id}: {outcome}>"
+
 
 Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Report
+
+
+def error_codes(message: Message, version: int) -> Iterator[int]:
+    """Yield the error codes of a response other than 0."""
+    yield from _codes(message, steps_to(type(message), version, _is_error_code))
+
+
+def _is_error_code(_: type[Structure], field: Field) -> bool | None:
+    return True if field.attribute.endswith("error_code") and field.is_a("int16") else None
+
+
+def _codes(value: Any, steps: tuple[Step[bool], ...]) -> Iterator[int]:
+    for step in steps:
+        inner = getattr(value, step.attribute)
+        if step.use:
+            if inner:
+                yield inner
+        elif inner is not None:
+            for each in inner if isinstance(inner, list) else (inner,):
+                yield from _codes(each, step.inner)

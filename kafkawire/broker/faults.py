@@ -3,12 +3,14 @@
 Random numbers are passed in, so a run with the same seed fails in the same places.
 """
 
+# over 300 lines: a fault, and the tables by which its fields are read, checked and shown
+
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
@@ -84,6 +86,26 @@ class Fault:
     failure: Exception | None = field(default=None, init=False, compare=False)
     _hit: int = field(default=0, init=False)
     _is_raised: bool = field(default=False, init=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Return the rule as `parse` reads it, and how many requests it met."""
+        api = _name(self.match) if isinstance(self.match, ApiKey) else "*"
+        if callable(self.match):
+            api = "function"
+        values = {name: getattr(self, name) for name in PARSED}
+        shown = {
+            name: str(value).lower() if value is True else value.name if name == "error" else value
+            for name, value in values.items()
+            if not self._is_default(name, value)
+        }
+        rule = " ".join([api, *(f"{name}={value}" for name, value in shown.items())])
+        return f"<Fault {rule}: {self.seen} matched, {self._hit} failed>"
+
+    def _is_default(self, name: str, value: object) -> bool:
+        """Whether a field need not be shown: it has its default, or its action does not use it."""
+        if name in DEFAULTS:
+            return OF_ACTION[name] is not self.action
+        return name != "action" and value == FIELD_DEFAULTS[name]
 
     @classmethod
     def parse(cls, text: str) -> Fault:
@@ -282,6 +304,7 @@ RANGES: Final[Mapping[str, Callable[[float], bool]]] = {
     "keep": lambda size: size >= 0,
 }
 """Which numbers a fault may have."""
+FIELD_DEFAULTS: Final[Mapping[str, object]] = {each.name: each.default for each in fields(Fault)}
 EXPECTED: Final = {
     "action": f"expected one of {', '.join(Action)}",
     "nth": "expected a number from 1",

@@ -6,16 +6,16 @@ request that can be decoded gets a response, whatever its fields say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
+from ..broker.effects import error_codes
 from ..errors import WireError
 from ..messages import REGISTRY
-from ..primitives import Message, Structure
+from ..primitives import Message
 from ..protocol.error_code import ErrorCode
-from ..protocol.fields import Field, Step, steps_to
 from ..protocol.frame import SIZE, Frame, decode_frame
 from .cases import FOLLOW_UP, Case, Expected
 from .faults import Kind
@@ -140,23 +140,3 @@ def _decoded(case: Case, frame: bytes) -> Frame | None:
         if info is None or not info.first <= version <= info.last:
             return None
     return decode_frame(frame, response_to=(case.api, version))
-
-
-def error_codes(message: Message, version: int) -> Iterator[int]:
-    """Yield the error codes of a response other than 0."""
-    yield from _codes(message, steps_to(type(message), version, _is_error_code))
-
-
-def _is_error_code(_: type[Structure], field: Field) -> bool | None:
-    return True if field.attribute.endswith("error_code") and field.is_a("int16") else None
-
-
-def _codes(value: Any, steps: tuple[Step[bool], ...]) -> Iterator[int]:
-    for step in steps:
-        inner = getattr(value, step.attribute)
-        if step.use:
-            if inner:
-                yield inner
-        elif inner is not None:
-            for each in inner if isinstance(inner, list) else (inner,):
-                yield from _codes(each, step.inner)

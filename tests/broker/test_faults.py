@@ -245,3 +245,23 @@ def test_an_error_without_a_response_closes() -> None:
     assert client.frame() is None
     assert client.closed == "a fault: NOT_LEADER_OR_FOLLOWER, acks=0"
     assert offset_at(harness.client(), -1).offset == 0
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Produce action=error error=UNKNOWN_SERVER_ERROR",
+        "Fetch action=error nth=3 error=NOT_LEADER_OR_FOLLOWER",
+        "* action=disconnect probability=0.5 carried_out=true",
+        "Fetch action=delay delay=1.0",
+        "Metadata action=truncate keep=0",
+    ],
+)
+def test_the_text_of_a_fault_is_its_rule(rule: str) -> None:
+    assert repr(Fault.parse(rule)) == f"<Fault {rule}: 0 matched, 0 failed>"
+
+
+def test_the_text_of_a_fault_counts_requests() -> None:
+    _, client, fault = with_fault(match=lambda _: True, nth=2, action="drop")
+    send_metadata(client)
+    assert repr(fault) == "<Fault function action=drop nth=2: 1 matched, 0 failed>"

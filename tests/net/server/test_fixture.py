@@ -439,3 +439,17 @@ def test_a_seed_repeats_the_ids_of_a_node() -> None:
             producer.list_topics("t", SECONDS)
             ids.append(cluster.server.machine.image().topic_ids["t"])
     assert ids[0] == ids[1] != ids[2]
+
+
+def test_the_text_of_a_request_is_a_line_with_its_errors(kafka_broker: ServerThread) -> None:
+    """A failed assertion on the requests shows them."""
+    kafka_broker.fault("Produce", nth=1, error="NOT_LEADER_OR_FOLLOWER")
+    sender = Producer({"bootstrap.servers": kafka_broker.bootstrap, "client.id": "app"})
+    sender.produce("orders", b"apples")
+    assert sender.flush(30) == 0
+    failed, retried = kafka_broker.requests_of("Produce")
+    version = failed.request.version
+    assert repr(failed) == f"<Produce v{version}, client app, broker 1: NOT_LEADER_OR_FOLLOWER>"
+    assert repr(retried) == f"<Produce v{version}, client app, broker 1: ok>"
+    unanswered = retried._replace(result=None, request=retried.request._replace(client_id=None))
+    assert repr(unanswered) == f"<Produce v{version}, broker 1: no response>"
