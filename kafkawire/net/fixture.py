@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
+from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -53,6 +54,9 @@ class ClusterFixture(ABC):
         self._observers = Observers(self.requests.append, self.closed.append, recording)
         self._faults: list[Fault] = []
         self._thread = LoopThread()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {plural(self.config.brokers, 'broker')}>"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -132,9 +136,14 @@ class ClusterFixture(ABC):
         if not self.nodes:
             raise ValueError("no broker runs: all were stopped or killed, or have failed")
 
-    @abstractmethod
     def advance(self, seconds: float) -> None:
-        """Advance the clock of all brokers, without waiting."""
+        """Advance the clock of all brokers, without waiting. ValueError: it does not go back."""
+        if not 0 <= seconds < inf:
+            raise ValueError(f"seconds={seconds!r}: expected a number from 0")
+        self._advance(seconds)
+
+    @abstractmethod
+    def _advance(self, seconds: float) -> None: ...
 
     # -- topics
 

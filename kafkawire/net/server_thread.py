@@ -130,7 +130,7 @@ class ServerThread(ClusterFixture):
         self._isolated = nodes
         self._thread.call(lambda: self.server.handle(Isolated(nodes)))
 
-    def advance(self, seconds: float) -> None:
+    def _advance(self, seconds: float) -> None:
         self._thread.call(lambda: self.server.advance(seconds))
 
     # -- topics

@@ -453,3 +453,13 @@ def test_the_text_of_a_request_is_a_line_with_its_errors(kafka_broker: ServerThr
     assert repr(retried) == f"<Produce v{version}, client app, broker 1: ok>"
     unanswered = retried._replace(result=None, request=retried.request._replace(client_id=None))
     assert repr(unanswered) == f"<Produce v{version}, broker 1: no response>"
+
+
+@pytest.mark.parametrize("seconds", [-5, float("inf"), float("nan")])
+def test_the_clock_does_not_go_back(kafka_broker: ServerThread, seconds: float) -> None:
+    with pytest.raises(ValueError, match=f"seconds={seconds}: expected a number from 0"):
+        kafka_broker.advance(seconds)
+
+
+def test_the_text_of_a_cluster_is_short(kafka_broker: ServerThread) -> None:
+    assert repr(kafka_broker) == "<ServerThread: 1 broker>"
