@@ -79,7 +79,7 @@ OF_VERB: Final[Mapping[str, Mapping[str, str]]] = {
         **_like(FORMATS, "--property", "--formatter", "--formatter-config", "--formatter-property"),
         **_like("use --keys FORMAT", "--key-deserializer"),
         **_like("use --values FORMAT", "--value-deserializer"),
-        "--skip-message-on-error": "leave it out: undecodable values are printed as they are",
+        "--skip-message-on-error": "leave it out: what --values cannot decode is shown as an error",
         **_like("not supported: records are accepted", "--reject", "--release"),
         "--reject-message-on-error": "not supported: records are accepted",
         "--enable-systest-events": "not supported",

@@ -138,3 +138,5 @@ def test_an_unknown_operation_is_a_usage_error(here: tuple[str, str]) -> None:
     done = run("acls", *here, "--operation", "EAT")
     assert done.exit_code == 2
     assert "TWO_PHASE_COMMIT" in done.stderr
+    misspelt = run("acls", *here, "--operation", "REED")
+    assert misspelt.stderr.endswith("TWO_PHASE_COMMIT; did you mean READ?\n")

@@ -142,6 +142,12 @@ def test_files_that_are_not_captures(tmp_path: Path) -> None:
     assert "No such file" in output("nosuch.pcap", code=2)
 
 
+def test_the_query_comes_before_the_captures() -> None:
+    result = run("sql", CAPTURE, "select 1")
+    assert result.exit_code == 2
+    assert "QUERY: the query comes before the captures" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

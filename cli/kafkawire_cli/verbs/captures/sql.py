@@ -130,7 +130,7 @@ def sql(  # noqa: PLR0913 - options of the verb
             else:
                 _prompt(database, form)
     except (QueryError, MissingPackage) as error:
-        _say(error)
+        print_note(str(error).expandtabs(4))
         raise typer.Exit(2) from None
     except InputError as error:
         refuse(error)
@@ -144,6 +144,8 @@ def _query(given: list[str]) -> tuple[str | None, list[str]]:
     """Split the arguments into the query and the files: a query is no file, and has a space."""
     first, *files = given
     if first == "-" or _exists(first) or not any(map(str.isspace, first.strip())):
+        if any(" " in each and not _exists(each) for each in files):
+            raise typer.BadParameter("the query comes before the captures", param_hint="QUERY")
         return None, given
     if not files:
         raise MissingOption("captures come after the query", param_hint="FILE...")
@@ -254,7 +256,7 @@ def _prompt(database: Database, form: Shape) -> None:
         try:
             _show(database.run(statement), form)
         except QueryError as error:
-            _say(error)
+            print_note(str(error).expandtabs(4))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
 
@@ -294,7 +296,3 @@ def _line(prompts: bool, prompt: str) -> str | None:
     except EOFError:
         print()
         return None
-
-
-def _say(error: Exception) -> None:
-    print_note(str(error).expandtabs(4))

@@ -9,6 +9,7 @@ import typer
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.names import suggestion
 from ...input.options import Form, FormOption
 from ...input.panels import Panel
 from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
@@ -94,7 +95,8 @@ class Matching(NamedTuple):
         for name in names:
             if name not in OPERATIONS:
                 raise typer.BadParameter(
-                    f"unknown operation {name!r}: expected one of {', '.join(OPERATIONS)}",
+                    f"unknown operation {name!r}: expected one of {', '.join(OPERATIONS)}"
+                    f"{suggestion(name, OPERATIONS)}",
                     param_hint="--operation",
                 )
         return names
