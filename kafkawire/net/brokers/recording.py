@@ -2,7 +2,8 @@
 
 Every byte received or sent is recorded once, in order; addresses and ports are those of the
 sockets; names, and nodes without sockets, are at loopback. The bytes may contain passwords, so only
-the owner may read the file. Sequence numbers start at 1; there are no losses and no
+the owner may read the file. Sequence numbers start where a clock of 4 microseconds is (RFC 9293,
+3.4.1), so that a connection that reuses a port is another one; there are no losses and no
 retransmissions.
 
     pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
@@ -14,7 +15,7 @@ import os
 import stat
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -29,6 +30,8 @@ IPV6: Final = struct.Struct(">IHBB16s16s")
 TCP: Final = struct.Struct(">HHIIBBHHH")
 RAW_IP: Final = 101
 SNAPLEN: Final = 1 << 18
+CLOCK_NS: Final = 4_000
+"""Nanoseconds per tick of the clock of initial sequence numbers."""
 MSS: Final = 32_768
 FIN, SYN, PSH, ACK = 0x01, 0x02, 0x08, 0x10
 CLIENT, BROKER = 0, 1
@@ -42,7 +45,7 @@ class _Stream:
     """A connection: its endpoints, client first, and the next sequence number of each."""
 
     ends: tuple[Address, Address]
-    next: list[int] = field(default_factory=lambda: [1, 1])
+    next: list[int]
 
 
 def private(path: str, flags: int) -> int:
@@ -70,7 +73,8 @@ class Recording:
     def open(self, client: Address, broker: Address) -> int:
         """Record the start of a connection; return its number."""
         self._count += 1
-        self._streams[self._count] = stream = _Stream((client, broker))
+        first = time.time_ns() // CLOCK_NS & 0xFFFFFFFF
+        self._streams[self._count] = stream = _Stream((client, broker), [first, first])
         self._packet(stream, CLIENT, SYN, b"")
         self._packet(stream, BROKER, SYN | ACK, b"")
         self._packet(stream, CLIENT, ACK, b"")

@@ -7,6 +7,7 @@ import random
 import socket
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.messages.produce_request import (
@@ -245,3 +247,23 @@ def test_small_responses_do_not_wait_for_each_other(kafka_broker: ServerThread) 
         [held] = kafka_broker.server.connections.values()
         plug = held.transport.get_extra_info("socket")
         assert plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_connection_that_reuses_a_port_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sequence numbers differ; those of the first one would be retransmissions."""
+    clock = count(1_700_000_000_000_000_000, 1_000_000)
+    monkeypatch.setattr("time.time_ns", lambda: next(clock))
+    recording = Recording(tmp_path / "session.pcap")
+    frame = kafkawire.encode_frame(HeartbeatRequest(group_id="g"), 4, 7, client_id="app")
+    for _ in range(2):
+        stream = recording.open(("127.0.0.1", 50_000), ("127.0.0.1", 9092))
+        recording.received(stream, frame)
+        recording.closed(stream)
+    recording.close()
+    rows = list(decode_capture(tmp_path / "session.pcap"))
+    assert [(located.connection, located.row.correlation_id) for located in rows] == [
+        (0, 7),
+        (1, 7),
+    ]
