@@ -132,6 +132,8 @@ def test_a_broker_without_share_groups() -> None:
         (("--until", "5", "-e"), "--until, --exit-at-end: not allowed together"),
         (("--share", "s", "-g", "g"), "--group: not allowed together with --share"),
         (("--share", "s", "--offset", "5"), "--offset: not allowed together with --share"),
+        (("--share", "s", "--offset", "earliest"), "--offset: not allowed together with --share"),
+        (("--share", "s", "--offset", "latest"), "--group, share.auto.offset.reset)"),
         (("--share", "s", "--until", "5"), "--until: not allowed together with --share"),
         (("--share", "s", "-p", "0"), "--partition: not allowed together with --share"),
         (("--share", "s", "-e"), "--exit-at-end: not allowed together with --share"),

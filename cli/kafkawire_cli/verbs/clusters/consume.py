@@ -47,7 +47,8 @@ NOT_SHARED: Final = [
 ]
 """Options that say what to read."""
 ONLY_WITHOUT_SHARING: Final = (
-    "not allowed together with --share: the group decides what its members read"
+    "not allowed together with --share: the group decides what its members read (kafkawire "
+    "configs --group, share.auto.offset.reset)"
 )
 ONLY_WITHOUT_A_GROUP: Final = "not allowed together with --group, whose members share partitions"
 WITHOUT_COLUMNS: Final = "records of share groups are not read as columns"
@@ -98,20 +99,21 @@ def consume(  # noqa: PLR0913 - options of the verb
             metavar="GROUP",
             autocompletion=complete_group,
             help="Join this share group, whose members share the records of each partition, and"
-            " accept records once they are written out. Needs Kafka 4.2 or later.",
+            " accept records once they are written out. A new group begins at the end, unless its"
+            " share.auto.offset.reset is earliest. Needs Kafka 4.2 or later.",
         ),
     ] = None,
     start: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--offset",
             metavar=FORMS,
             help="Where to begin; -N: the last N records of each partition. With --group: earliest,"
             " latest or TIME, for partitions without a committed offset. TIME is ISO 8601, or @ "
-            "and milliseconds since 1970.",
+            "and milliseconds since 1970.  [default: earliest]",
             rich_help_panel=Panel.RECORDS,
         ),
-    ] = EARLIEST,
+    ] = None,
     until: Annotated[
         str | None,
         typer.Option(
@@ -195,12 +197,12 @@ def consume(  # noqa: PLR0913 - options of the verb
     values = record_values(decoding)
     columns = column_format(form)
     if share is not None:
-        _check_shared(group, start != EARLIEST, until, partitions, to_end, isolation)
+        _check_shared(group, start is not None, until, partitions, to_end, isolation)
         if columns is not None:
             raise typer.BadParameter(WITHOUT_COLUMNS, param_hint="--format")
         _consume_shared(names, share, cluster, most, RecordOutput(writer(form, names, values)))
         return
-    begin = parse_offset(start, "--offset")
+    begin = parse_offset(EARLIEST if start is None else start, "--offset")
     end = None if until is None else parse_offset(until, "--until")
     client = live.configuration(
         cluster,
