@@ -236,3 +236,12 @@ def test_files_that_end_with_a_packet_are_whole(tmp_path: Path) -> None:
         path = tmp_path / f"{size}.pcap"
         path.write_bytes((FIXTURES / "captures" / "kcat-kf.pcap").read_bytes()[:size])
         assert report("diagnose", path)["findings"] == []
+
+
+def test_tls_without_keys_is_not_another_protocol(tmp_path: Path) -> None:
+    """The reason has the version of TLS, or what of the handshake was not captured."""
+    story = handshakes((CLIENT, client_hello()))
+    finding = rules(story, tmp_path)["undecoded-connections"]
+    assert str(finding["what"]).startswith("1 connection: protocol is TLS")
+    assert str(finding["cause"]).startswith("TLS without keys")
+    assert "--keylog" in str(finding["advice"])

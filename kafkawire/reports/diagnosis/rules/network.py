@@ -200,18 +200,30 @@ class CopiedConnections(Rule):
             )
 
 
-WHY_UNDECODED: Final[Mapping[str, tuple[str, str]]] = {
-    protocol_reason("TLS"): ("TLS without keys.", "Give a key log (--keylog)."),
-    NO_REQUEST: (
-        "The capture has no requests: it began too late, or lacks one direction.",
-        "Capture both directions, before clients connect.",
+WHY_UNDECODED: Final = (
+    (
+        protocol_reason("TLS"),
+        (
+            "TLS without keys, or a capture that began too late.",
+            "Give a key log (--keylog), and capture before clients connect.",
+        ),
     ),
-    NO_KAFKA: (
-        "TLS without keys, another protocol, or a capture that began too late.",
-        "For TLS, give a key log (--keylog); for Kafka on unusual ports, --port.",
+    (
+        NO_REQUEST,
+        (
+            "The capture has no requests: it began too late, or lacks one direction.",
+            "Capture both directions, before clients connect.",
+        ),
     ),
-}
-"""Reason why connections were not decoded -> cause and advice."""
+    (
+        NO_KAFKA,
+        (
+            "TLS without keys, another protocol, or a capture that began too late.",
+            "For TLS, give a key log (--keylog); for Kafka on unusual ports, --port.",
+        ),
+    ),
+)
+"""How a reason begins why connections were not decoded; cause and advice."""
 OTHER_PROTOCOL: Final = (
     "These connections are not Kafka's.",
     "Nothing to change; a filter of tcpdump (tcp port 9092) leaves them out.",
@@ -232,7 +244,8 @@ class UndecodedConnections(Rule):
                 continue
             seen = Occurrences()
             seen.count = count
-            cause, advice = WHY_UNDECODED.get(connections.reason, OTHER_PROTOCOL)
+            matching = (why for start, why in WHY_UNDECODED if connections.reason.startswith(start))
+            cause, advice = next(matching, OTHER_PROTOCOL)
             yield Finding(
                 self.name,
                 Severity.NOTICE,
