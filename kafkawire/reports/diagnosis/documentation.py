@@ -125,8 +125,9 @@ An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.t
 
 `fixtures/incidents` has captures of unmodified clients (librdkafka, aiokafka, Java) in trouble at a
 Kafka 4.4.0, each made on purpose: a paused broker, a paused consumer, a quota, records that take
-too long to process. A test checks that each one's rule is the first finding, about the right
-client, and that a capture of producers, groups and transactions that work has no finding at all.
+too long to process, a transaction that stays open. A test checks that each one's rule is the first
+finding, about the right client, and that a capture of producers, groups and transactions that work
+has no finding at all.
 
 Another test runs all rules over the other captures of the repository. Findings in them, and in
 captures of other projects that are not part of it, as `python -m

@@ -3,7 +3,7 @@
     python -m tests.real.incidents [NAME...]
 
 Writes fixtures/incidents/NAME.pcap.gz, where NAME begins with the rule of `kafkawire diagnose` that
-reports the incident first. Needs dumpcap, Java and the jars of Kafka; takes about six minutes.
+reports the incident first. Needs dumpcap, Java and the jars of Kafka; takes about nine minutes.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         producing.oversize_records,
         producing.throttling,
         producing.aborted_transactions,
+        producing.long_transactions,
         producing.fenced_producers,
         consuming.commit_rate,
         consuming.tiny_fetches,
@@ -37,10 +38,16 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         consuming.rebalance_storm,
         consuming.static_members_fighting,
         consuming.expelled_members,
+        consuming.inconsistent_group_protocols,
+        consuming.growing_lag,
+        consuming.read_committed_stalled,
         connecting.unknown_topics,
         connecting.authentication_failures,
+        connecting.authorization_failures,
         connecting.metadata_storm,
         connecting.connection_churn,
+        connecting.many_connections,
+        connecting.broker_stalls,
         connecting.unanswered_requests,
         connecting.slow_responses,
         asyncio_clients.commit_rate_aiokafka,

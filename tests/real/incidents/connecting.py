@@ -8,7 +8,7 @@ import time
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from tests.real.broker import Broker
+from tests.real.broker import GUEST, PASSWORD, Broker
 
 from .recording import create_topic, producer, recorded
 
@@ -40,6 +40,26 @@ def authentication_failures(broker: Broker) -> None:
         sender.poll(4)
 
 
+def authorization_failures(broker: Broker) -> None:
+    """Produce as a user without permissions."""
+    topic = create_topic(broker, "salaries")
+    with recorded("authorization-failures", broker):
+        sender = producer(
+            broker,
+            "curious",
+            message_timeout_ms=4000,
+            **{
+                "bootstrap.servers": broker.sasl_bootstrap,
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "PLAIN",
+                "sasl_username": GUEST,
+                "sasl_password": PASSWORD,
+            },
+        )
+        sender.produce(topic, b"raise")
+        sender.flush(8)
+
+
 def metadata_storm(broker: Broker) -> None:
     """List topics all the time."""
     with recorded("metadata-storm", broker):
@@ -57,6 +77,38 @@ def connection_churn(broker: Broker) -> None:
             sender = producer(broker, "mailer")
             sender.produce(topic, f"mail {number}".encode())
             sender.flush()
+
+
+def many_connections(broker: Broker) -> None:
+    """Create a producer for each task, and keep all of them."""
+    topic = create_topic(broker, "thumbnails")
+    with recorded("many-connections", broker):
+        senders = [producer(broker, "resizer") for _ in range(60)]
+        for sender in senders:
+            sender.produce(topic, b"small")
+            sender.flush()
+        time.sleep(25)
+        senders.clear()
+        del sender
+
+
+def broker_stalls(broker: Broker) -> None:
+    """Pause a broker for a moment, three times, while several clients produce."""
+    topic = create_topic(broker, "bookings")
+    with recorded("broker-stalls", broker):
+        senders = [producer(broker, f"desk-{number}") for number in range(8)]
+        for sender in senders:
+            sender.produce(topic, b"room")
+            sender.flush()
+        assert broker.process is not None
+        for _ in range(3):
+            broker.process.send_signal(signal.SIGSTOP)
+            for sender in senders:
+                sender.produce(topic, b"room")
+            time.sleep(1.5)
+            resume(broker)
+            for sender in senders:
+                sender.flush()
 
 
 def unanswered_requests(broker: Broker) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.real.broker import Broker
 
-from .recording import SESSION_MS, consumer, create_topic, filled, recorded
+from .recording import SESSION_MS, consumer, create_topic, filled, producer, recorded
 
 
 def commit_rate(broker: Broker) -> None:
@@ -106,6 +106,71 @@ def static_members_fighting(broker: Broker) -> None:
                         one.poll(0.2)
             for pod in pods:
                 pod.close()
+
+
+def inconsistent_group_protocols(broker: Broker) -> None:
+    """Start a member whose assignor no other member has."""
+    topic = filled(broker, "reports", 10)
+    with recorded("inconsistent-group-protocols", broker):
+        first = consumer(broker, "monthly", partition_assignment_strategy="range")
+        second = consumer(broker, "weekly", partition_assignment_strategy="roundrobin")
+        for reader in (first, second):
+            reader.subscribe([topic])
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline:
+                first.poll(0.2)
+                if reader is second:
+                    second.poll(0.2)
+        second.close()
+        first.close()
+
+
+def growing_lag(broker: Broker) -> None:
+    """Process records more slowly than they are produced."""
+    topic = create_topic(broker, "measurements")
+    with recorded("growing-lag", broker):
+        sender = producer(broker, "thermometer", linger_ms=100)
+        reader = consumer(broker, "averages", enable_auto_commit=False)
+        reader.subscribe([topic])
+        for second in range(45):
+            for _ in range(100):
+                sender.produce(topic, b"21.5")
+            sender.poll(0)
+            until = time.monotonic() + 1
+            for _ in range(20):
+                reader.poll(0.05)
+            if second > 5:
+                reader.commit(asynchronous=True)
+            time.sleep(max(0, until - time.monotonic()))
+        sender.flush()
+        reader.close()
+
+
+def read_committed_stalled(broker: Broker) -> None:
+    """Leave a transaction open for long, while others produce to the same topic."""
+    topic = filled(broker, "ledgers", 10)
+    with recorded("read-committed-stalled", broker):
+        slow = producer(
+            broker, "importer", transactional_id="import", transaction_timeout_ms=60_000
+        )
+        slow.init_transactions(30)
+        for number in range(4):  # the last one stays open
+            slow.begin_transaction()
+            slow.produce(topic, b"line")
+            slow.flush()
+            if number < 3:
+                slow.commit_transaction(30)
+        sender = producer(broker, "teller")
+        reader = consumer(broker, "auditor", isolation_level="read_committed")
+        reader.subscribe([topic])
+        deadline = time.monotonic() + 42
+        while time.monotonic() < deadline:
+            sender.produce(topic, b"booking")
+            sender.flush()
+            reader.poll(1)
+        slow.commit_transaction(30)
+        reader.poll(5)
+        reader.close()
 
 
 PAUSED: Final = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from contextlib import suppress
 
 from confluent_kafka import KafkaException
@@ -79,6 +80,20 @@ def aborted_transactions(broker: Broker) -> None:
                 sender.abort_transaction(30)
             else:
                 sender.commit_transaction(30)
+
+
+def long_transactions(broker: Broker) -> None:
+    """Do the work of half a minute in a transaction."""
+    topic = create_topic(broker, "statements")
+    with recorded("long-transactions", broker):
+        sender = producer(broker, "month-end", transactional_id="month-end-1")
+        sender.init_transactions(30)
+        sender.begin_transaction()
+        for _ in range(35):
+            sender.produce(topic, b"statement")
+            sender.flush()
+            time.sleep(1)
+        sender.commit_transaction(30)
 
 
 def fenced_producers(broker: Broker) -> None:

@@ -24,13 +24,20 @@ WHO: Final = {
     "unknown-topics": {"client": "audit", "topic": "audti"},
     "offset-resets": {"client": "archive", "topic": "logs"},
     "oversize-records": {"client": "scanner", "topic": "documents"},
+    "inconsistent-group-protocols": {"client": "weekly", "group": "billing"},
+    "growing-lag": {"group": "billing", "topic": "measurements"},
+    "read-committed-stalled": {"client": "auditor", "topic": "ledgers"},
     "authentication-failures": {"client": "intruder"},
+    "authorization-failures": {"client": "curious", "topic": "salaries"},
     "throttling": {"client": "exporter", "api": "Produce"},
     "metadata-storm": {"client": "dashboard"},
     "connection-churn": {"client": "mailer"},
+    "many-connections": {"client": "resizer"},
+    "broker-stalls": {},
     "unanswered-requests": {"client": "trader"},
     "slow-responses": {"client": "trader", "api": "Produce"},
     "aborted-transactions": {"client": "mover", "transactional_id": "mover-1"},
+    "long-transactions": {"client": "month-end", "transactional_id": "month-end-1"},
     "fenced-producers": {"transactional_id": "worker"},
     "commit-rate-aiokafka": {"client": "receipting", "group": "billing-asyncio"},
     "poll-timeouts-aiokafka": {"client": "transcoder", "group": "billing-asyncio"},
@@ -42,7 +49,10 @@ WHO: Final = {
     "failed-connections": {"address": "127.0.0.1"},
     "zero-windows": {"client": "thumbnailer"},
 }
-"""Incident, which begins with the name of its rule -> whom the first finding is about."""
+"""Incident, which begins with the name of its rule -> whom the first finding is about.
+
+That of stalls is about the broker, whose port changes.
+"""
 
 
 def test_every_incident_is_known() -> None:
