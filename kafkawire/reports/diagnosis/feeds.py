@@ -153,8 +153,8 @@ KEY_LIMITS: Final = RecordLimits(
 """Larger batches are left out: max.request.size is 1 MiB, compressed or not."""
 
 
-FEW_RECORDS: Final = 1000
-FEW_BYTES: Final = 500_000
+FEW_RECORDS: Final = 5000
+FEW_BYTES: Final = 1_000_000
 """The keys of a topic are read after so many records or bytes: most topics of a cluster are small,
 and say nothing about load."""
 

@@ -45,7 +45,7 @@ def partitioned(count: int, topic: str = "orders") -> Story:
     return Story().exchange("Metadata", 5, response={"topics": topics})
 
 
-def with_hot_keys(hot: list[bytes], share: float, partitions: int, records: int = 13_000) -> Story:
+def with_hot_keys(hot: list[bytes], share: float, partitions: int, records: int = 17_000) -> Story:
     story, rng = partitioned(partitions), Random(7)
     for number in range(records // 100):
         keys = [
@@ -76,11 +76,11 @@ def test_keys_that_are_even_few_records_or_few_partitions(tmp_path: Path) -> Non
     assert rules(with_hot_keys([b"guest"], 0.3, 6), tmp_path) == {}
     assert rules(with_hot_keys([b"guest"], 0.08, 50), tmp_path) == {}
     assert rules(with_hot_keys([b"guest"], 0.9, 2), tmp_path) == {}
-    assert rules(with_hot_keys([b"guest"], 0.4, 6, records=10_500), tmp_path) == {}
+    assert rules(with_hot_keys([b"guest"], 0.4, 6, records=14_500), tmp_path) == {}
 
 
 def unkeyed(
-    partitions: int, to: int = 1, batches: int = 120, key: bytes | None = None, every: float = 0.5
+    partitions: int, to: int = 1, batches: int = 150, key: bytes | None = None, every: float = 0.5
 ) -> Story:
     """Send batches of 16 kB to the first `to` of the partitions of a topic, in turn."""
     story = partitioned(partitions)
@@ -102,7 +102,7 @@ def test_records_with_keys_spread_short_few_or_without_choice(tmp_path: Path) ->
     assert rules(unkeyed(6, to=2), tmp_path) == {}
     assert rules(unkeyed(1), tmp_path) == {}
     assert rules(unkeyed(6, key=b"k"), tmp_path) == {}
-    assert rules(unkeyed(6, batches=80), tmp_path) == {}
+    assert rules(unkeyed(6, batches=110), tmp_path) == {}
     assert rules(unkeyed(6, every=0.1), tmp_path) == {}
 
 
