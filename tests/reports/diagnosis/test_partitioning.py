@@ -136,7 +136,10 @@ def produced(data: bytes, partition: int = 0) -> Produced:
     batches = list(RecordBatches(data).batches())
     topic = Subject(topic="orders")
     records = sum(one.records_count for one in batches)
-    return Produced(unused, unused, topic, topic, partition, -1, batches, records, len(data))
+    client = Subject()
+    return Produced(
+        unused, unused, topic, client, topic, partition, -1, batches, records, len(data)
+    )
 
 
 MANY = produced(keyed([None] * (FEW_RECORDS + 1)))
