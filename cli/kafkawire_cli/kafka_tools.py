@@ -49,7 +49,6 @@ ENTITY: Final = (
 )
 ENTITY_QUOTA: Final = "use --user, --client or --ip"
 UNHEALTHY: Final = "see kafkawire cluster -b HOST:PORT"
-THROTTLE: Final = "use kafkawire configs --add-config leader.replication.throttled.rate=BYTES"
 FEATURE: Final = "use --upgrade or --downgrade NAME=LEVEL"
 
 OF_VERB: Final[Mapping[str, Mapping[str, str]]] = {
@@ -136,7 +135,6 @@ OF_VERB: Final[Mapping[str, Mapping[str, str]]] = {
         **_like("not supported", "--delegation-token", "--user-principal"),
     },
     "reassign": {
-        **_like(THROTTLE, "--throttle", "--preserve-throttles"),
         "--replica-alter-log-dirs-throttle": "use kafkawire log-dirs to move between directories",
         "--disable-rack-aware": "not supported: racks are respected",
         "--disallow-replication-factor-change": "not supported: see --dry-run",

@@ -63,12 +63,9 @@ class Transactions:
             machines,
             metadata,
         )
-        context = channel.context
-        self._sequences = LowestSequences(
-            context.bounds.producers, context.settings.seconds("producer.id.expiration.ms")
-        )
+        self._sequences = sequences_of(channel.context)
         self.produced = ProduceVerification(
-            context.settings,
+            channel.context.settings,
             metadata,
             machines,
             self.coordinators,
@@ -85,6 +82,12 @@ class Transactions:
         name = self._metadata.topic_name(key.topic_id)
         self._verifier.ended((name, key.partition), producer_id)
         self._sequences.forget(key, producer_id)
+
+
+def sequences_of(context: Context) -> LowestSequences:
+    """Return what notes the first batches of producers, for as long as producers are kept."""
+    seconds = context.settings.seconds("producer.id.expiration.ms")
+    return LowestSequences(context.bounds.producers, seconds)
 
 
 def config_of(context: Context) -> TransactionConfig:
