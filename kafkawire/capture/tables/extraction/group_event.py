@@ -58,6 +58,9 @@ class Protocol(StrEnum):
     STREAMS = "streams"
 
 
+CLASSIC: Final = Protocol.CLASSIC
+
+
 REMOVED: Final = frozenset(
     {
         ErrorCode.UNKNOWN_MEMBER_ID,

@@ -21,6 +21,8 @@ MAGIC: Final = 16
 
 FETCH: Final = "api == Fetch"
 
+METADATA: Final = ApiKey.METADATA
+
 
 class DownConversion(Rule):
     """Consumers that need an old record format."""
@@ -109,7 +111,7 @@ class OtherRack(Rule):
         if response is None or response.message is None:
             return
         message: Any = response.message
-        if response.api_key == ApiKey.METADATA:
+        if response.api_key == METADATA:
             for broker in message.brokers:
                 if broker.rack and len(self._racks) < MAX_SUBJECTS:
                     self._racks[f"{broker.host}:{broker.port}"] = broker.rack
