@@ -58,9 +58,6 @@ class Protocol(StrEnum):
     STREAMS = "streams"
 
 
-CLASSIC: Final = Protocol.CLASSIC
-
-
 REMOVED: Final = frozenset(
     {
         ErrorCode.UNKNOWN_MEMBER_ID,

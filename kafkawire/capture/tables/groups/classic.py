@@ -22,16 +22,7 @@ from ...exchanges.exchanges import Exchange
 from ...exchanges.topic_ids import Topic
 from ...rows import Located, Row
 from ..context import Context
-from ..extraction.group_event import (
-    ASSIGNED,
-    CLASSIC,
-    FAILED,
-    JOINED,
-    EventType,
-    GroupEvent,
-    error_event,
-    or_none,
-)
+from ..extraction.group_event import FAILED, EventType, GroupEvent, Protocol, error_event, or_none
 from .causes import NOT_CAPTURED, cause_of, started, started_unseen
 from .classic_members import (
     COORDINATOR_MOVED,
@@ -44,7 +35,6 @@ from .classic_members import (
 )
 
 HEARTBEAT: Final = ApiKey.HEARTBEAT
-JOIN_GROUP: Final = ApiKey.JOIN_GROUP
 
 
 class ClassicGroups:
@@ -59,7 +49,7 @@ class ClassicGroups:
         message: Any = item.row.message
         if message is None:
             return
-        if item.row.api_key == JOIN_GROUP:
+        if item.row.api_key == ApiKey.JOIN_GROUP:
             self._join_sent(self._groups[message.group_id], item, message)
         elif item.row.api_key == ApiKey.LEAVE_GROUP:
             group = self._groups[message.group_id]
@@ -100,7 +90,7 @@ class ClassicGroups:
         event = GroupEvent(
             exchange,
             response,
-            CLASSIC,
+            Protocol.CLASSIC,
             message.group_id,
             FAILED,
             member_id=or_none(message.member_id),
@@ -181,7 +171,7 @@ class ClassicGroups:
         group.add(response.member_id, or_none(request.group_instance_id))
         member.subscription = subscription_of(request)
         member.session_timeout_ns = max(request.session_timeout_ms, 0) * 1_000_000
-        yield event._replace(type=JOINED)
+        yield event._replace(type=EventType.JOINED)
         yield from self._missing(group, event, response)
 
     def _new_generation(
@@ -236,7 +226,7 @@ class ClassicGroups:
             return
         partitions = self._assignment(group, event.row)
         event = event._replace(assignor=or_none(request.protocol_name))
-        yield event._replace(type=ASSIGNED, partitions=partitions)
+        yield event._replace(type=EventType.ASSIGNED, partitions=partitions)
         group.seen(event)
         group.synced.add(request.member_id)
         if group.started is not None and group.joined and group.synced >= group.joined:
