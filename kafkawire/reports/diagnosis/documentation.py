@@ -146,7 +146,7 @@ sends every request, valid or not (`fg-sweep-*`), one snapshot length of 200 byt
 failed, and a Fetch that took thirteen seconds. The notices are connections that are encrypted or
 were captured twice, missing packets, and brokers that shut down.
 
-One pass takes 1.04 to 1.4 times the time of `kafkawire summary`. `tshark -T fields` takes 3.7 times
+One pass takes 1.2 to 1.6 times the time of `kafkawire summary`. `tshark -T fields` takes 3.3 times
 as much on 100 MB of varied traffic, on a busy machine (`python -m benchmarks.reports`).
 
 ## The rules
