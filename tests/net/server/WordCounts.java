@@ -26,7 +26,7 @@ public final class WordCounts {
     properties.put("num.stream.threads", "2");
     properties.put("commit.interval.ms", "100");
     properties.put("statestore.cache.max.bytes", "0");
-    properties.put("producer.transaction.timeout.ms", "3000");
+    properties.put("producer.transaction.timeout.ms", arguments[2]);
     properties.put("main.consumer.auto.offset.reset", "earliest");
     StreamsBuilder builder = new StreamsBuilder();
     builder.stream("lines", Consumed.with(Serdes.String(), Serdes.String()))

@@ -49,8 +49,10 @@ class NodeProcess:
         assert self.process.stdout.readline().startswith("listening on ")
 
     def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        """End it, if it runs."""
+        if self.process.returncode is None:
+            self.process.kill()
+            self.process.communicate()
 
 
 @contextmanager

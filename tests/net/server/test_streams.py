@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ from tests.real.compiler import compiled
 from tests.real.java import Installation
 from tests.real.wire import Wire
 
-from .node_processes import nodes
+from .node_processes import NodeProcess, nodes
 
 SECONDS: Final = 60.0
 SOURCE: Final = Path(__file__).with_name("WordCounts.java")
@@ -37,15 +37,25 @@ SETTINGS: Final = {
     "group.streams.min.session.timeout.ms": "2000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
+LONGER_THAN_FAILOVER_MS: Final = 120_000
+"""The timeout of transactions where nodes are killed: the commit of one that has timed out ends the
+application, also at a real Kafka.
+"""
+LONG_SESSIONS: Final = {**SETTINGS, "group.streams.session.timeout.ms": "45000"}
+"""As by default: members must find the new coordinator within it."""
 pytestmark = pytest.mark.timeout(600)
 
 
 @contextmanager
 def application(
-    installation: Installation, bootstrap: str, state: Path
+    installation: Installation, bootstrap: str, state: Path, timeout_ms: int = 3000
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run the word count until the end of the block, where it is closed if it is still there."""
-    command = compiled(installation, SOURCE).command(SOURCE.stem, bootstrap, str(state))
+    """Run the word count until the end of the block, where it is closed if it is still there.
+
+    timeout_ms: of its transactions.
+    """
+    arguments = (bootstrap, str(state), str(timeout_ms))
+    command = compiled(installation, SOURCE).command(SOURCE.stem, *arguments)
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -65,6 +75,7 @@ def application(
         process.kill()
         process.wait()
         reader.join()
+        print("".join(shown))
 
 
 class Lines:
@@ -181,13 +192,44 @@ def test_words_are_counted_exactly_once(
     assert internal == {"words-words-repartition": 2, "words-counts-changelog": 2}
 
 
-def test_words_are_counted_exactly_once_on_nodes(
-    installation: Installation, tmp_path: Path
-) -> None:
-    settings = {**SETTINGS, "transaction.state.log.num.partitions": "3"}
-    with nodes(tmp_path, 3, settings) as (bootstrap, _):
+@contextmanager
+def three_nodes(
+    folder: Path, settings: Mapping[str, str] = SETTINGS
+) -> Iterator[tuple[str, list[NodeProcess]]]:
+    """Run nodes that have the topics of the word count, each on all of them."""
+    settings = {**settings, "transaction.state.log.num.partitions": "3"}
+    with nodes(folder, 3, settings) as (bootstrap, processes):
         admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         created = admin.create_topics([NewTopic(name, 2, 3) for name in ("lines", "counts")])
         for each in created.values():
             each.result(SECONDS)
+        yield bootstrap, processes
+
+
+def test_words_are_counted_exactly_once_on_nodes(
+    installation: Installation, tmp_path: Path
+) -> None:
+    with three_nodes(tmp_path) as (bootstrap, _):
         counts_exactly(installation, bootstrap, tmp_path)
+
+
+def test_words_are_counted_exactly_once_on_nodes_that_are_killed(
+    installation: Installation, tmp_path: Path
+) -> None:
+    with three_nodes(tmp_path, LONG_SESSIONS) as (bootstrap, processes):
+        lines, counts = Lines(bootstrap), Counts(bootstrap, "first")
+        state = tmp_path / "state"
+        with application(installation, bootstrap, state, LONGER_THAN_FAILOVER_MS):
+            for node in processes:
+                lines.send()
+                counts.until(lines.words.total() - LINES)
+                node.kill()
+                lines.send()
+                counts.until(lines.words.total())
+                node.start()
+                node.serves()
+        counts.close()
+        everything = Counts(bootstrap, "second")
+        everything.to_the_end()
+        everything.close()
+    assert everything.read == lines.counts
