@@ -30,6 +30,8 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         producing.throttling,
         producing.aborted_transactions,
         producing.long_transactions,
+        producing.hot_keys,
+        producing.unkeyed_skew,
         producing.fenced_producers,
         consuming.commit_rate,
         consuming.tiny_fetches,

@@ -96,6 +96,30 @@ def long_transactions(broker: Broker) -> None:
         sender.commit_transaction(30)
 
 
+def hot_keys(broker: Broker) -> None:
+    """Give half of the records one key."""
+    topic = create_topic(broker, "carts", 6)
+    rng = random.Random(1)
+    with recorded("hot-keys", broker):
+        sender = producer(broker, "shop", linger_ms=200)
+        for _ in range(20_000):
+            key = "guest" if rng.random() < 0.5 else f"customer {rng.randrange(10_000)}"
+            sender.produce(topic, b"cart", key)
+        sender.flush()
+
+
+def unkeyed_skew(broker: Broker) -> None:
+    """Choose the same partition for records without keys."""
+    topic = create_topic(broker, "audit", 6)
+    with recorded("unkeyed-skew", broker):
+        sender = producer(broker, "gateway", linger_ms=200)
+        for _ in range(50):
+            for _ in range(100):
+                sender.produce(topic, bytes(1000), partition=0)
+            sender.flush()
+            time.sleep(1)
+
+
 def fenced_producers(broker: Broker) -> None:
     """Start processes with the same transactional id, which replace each other."""
     topic = create_topic(broker, "jobs")

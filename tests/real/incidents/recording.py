@@ -48,10 +48,10 @@ def recorded(name: str, broker: Broker) -> Iterator[None]:
         (FOLDER / f"{name}.pcap.gz").write_bytes(packed)
 
 
-def create_topic(broker: Broker, name: str, **config: str) -> str:
-    """Create a topic with one partition."""
+def create_topic(broker: Broker, name: str, partitions: int = 1, /, **config: str) -> str:
+    """Create a topic, with one partition by default."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    for created in admin.create_topics([NewTopic(name, 1, 1, config=config)]).values():
+    for created in admin.create_topics([NewTopic(name, partitions, 1, config=config)]).values():
         created.result()
     return name
 

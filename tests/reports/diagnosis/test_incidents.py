@@ -54,10 +54,23 @@ WHO: Final = {
 That of stalls is about the broker, whose port changes.
 """
 
+NOTICES: Final = {
+    "hot-keys": {"topic": "carts"},
+    "unkeyed-skew": {"client": "gateway", "topic": "audit", "partition": 0},
+}
+"""Incidents in which nothing fails -> whom the only finding is about."""
+
 
 def test_every_incident_is_known() -> None:
     names = {path.name.partition(".")[0] for path in FOLDER.glob("*.pcap.gz")}
-    assert names == {*WHO, HEALTHY}
+    assert names == {*WHO, *NOTICES, HEALTHY}
+
+
+@pytest.mark.parametrize("name", NOTICES)
+def test_the_only_finding_is_the_notice(name: str) -> None:
+    (only,) = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"]
+    assert (only["rule"], only["severity"]) == (name, "notice")
+    assert NOTICES[name] == only["subject"]
 
 
 def test_a_broker_that_throttles_stops_reading() -> None:
