@@ -23,7 +23,6 @@ from .control_state import Ensemble
 from .topics import INTERNAL
 
 NO_CONTROLLER: Final = -1
-"""Mechanism -> its number in records and requests."""
 
 
 class PartitionMetadata:

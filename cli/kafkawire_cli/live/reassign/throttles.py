@@ -62,13 +62,13 @@ async def throttled(admin: Admin, moves: Mapping[Partition, Move], rate: int) ->
 
     alive = {each.broker_id for each in (await admin.describe_cluster()).brokers}
     configs: Configs = {}
-    for topic in sorted({topic for topic, _ in moves}):
+    by_topic: dict[str, list[tuple[int, Move]]] = {}
+    for (topic, number), move in sorted(moves.items()):
+        by_topic.setdefault(topic, []).append((number, move))
+    for topic, of_topic in by_topic.items():
         sides = [
             ",".join(
-                f"{number}:{broker}"
-                for (name, number), move in sorted(moves.items())
-                if name == topic
-                for broker in sorted(move[side])
+                f"{number}:{broker}" for number, move in of_topic for broker in sorted(move[side])
             )
             for side in range(len(Move._fields))
         ]
