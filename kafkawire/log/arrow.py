@@ -66,18 +66,18 @@ def record_batch(
 
 
 def _columns(row: Row, secrets: bool) -> dict[str, Any]:
-    made = row._asdict()
+    fields = row._asdict()
     if isinstance(row, RecordRow):
-        key, value = made.pop("decoded") or (None, None)
-        made["headers"] = [header_row(*header) for header in row.headers]
-        made |= {
+        key, value = fields.pop("decoded") or (None, None)
+        fields["headers"] = [header_row(*header) for header in row.headers]
+        fields |= {
             "key_message": _json(key, secrets),
             "value_message": _json(value, secrets),
         }
         for name, part in (("key", key), ("value", value)):
             if part is not None and part.secret and not secrets:
-                made[name] = placeholder(len(part.raw), "byte").encode()
-    return made
+                fields[name] = placeholder(len(part.raw), "byte").encode()
+    return fields
 
 
 def _json(part: LogPart | None, secrets: bool) -> str | None:

@@ -77,12 +77,12 @@ def read_offset_index(
                 yield _disorder(file, OFFSET_ENTRY, entry, before)
                 continue
             before = entry
-            found = None if walk is None else _compare_offset(file, entry, walk)
-            if found is not None and found.rule is Rule.INDEX_BEYOND:
-                beyond = beyond or [found]
+            difference = None if walk is None else _compare_offset(file, entry, walk)
+            if difference is not None and difference.rule is Rule.INDEX_BEYOND:
+                beyond = beyond or [difference]
                 count += 1
-            elif found is not None:
-                yield found
+            elif difference is not None:
+                yield difference
         for first in beyond:
             yield first._replace(text=f"{first.text} ({count} such entries)")
         yield from _ending(file, stream, OFFSET_ENTRY, verify and walk is None)

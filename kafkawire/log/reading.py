@@ -180,12 +180,12 @@ def _rows(
     if file.kind not in RECORD_BATCH_KINDS:
         yield from READERS[file.kind](file, stream, verify=verify)
         return
-    for found in SegmentReader(file, stream, verify=verify, limits=limits):
-        if isinstance(found, Finding):
-            yield found
+    for row in SegmentReader(file, stream, verify=verify, limits=limits):
+        if isinstance(row, Finding):
+            yield row
         else:
-            for record in found.records:
-                yield record_row(found, record, log)
+            for record in row.records:
+                yield record_row(row, record, log)
 
 
 def read_batches(
@@ -197,8 +197,8 @@ def read_batches(
     """
     try:
         with file.path.open("rb", buffering=CHUNK) as stream:
-            for found in SegmentReader(file, stream, verify=verify, limits=limits, headers=True):
-                yield found if isinstance(found, Finding) else batch_row(found)
+            for row in SegmentReader(file, stream, verify=verify, limits=limits, headers=True):
+                yield row if isinstance(row, Finding) else batch_row(row)
     except OSError as error:
         yield Finding(file.path, 0, Rule.UNREADABLE, error.strerror or str(error))
 

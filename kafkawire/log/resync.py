@@ -82,16 +82,19 @@ class Resynchronisation:
 
     def _candidates(self, pattern: re.Pattern[bytes], start: int) -> Iterator[tuple[int, bytes]]:
         """Yield the positions of matches, each with the bytes of its offset and length."""
-        at, window = start, b""
+        position, window = start, b""
         for piece in pieces(self._stream, start):
             window += piece
             for match in pattern.finditer(window):
-                found = match.start()
-                yield at + found, window[found : found + OFFSET_LENGTH.size]
+                start_of_match = match.start()
+                yield (
+                    position + start_of_match,
+                    window[start_of_match : start_of_match + OFFSET_LENGTH.size],
+                )
             rest = window[-TO_MAGIC + 1 :]  # a match may start here and end in the next chunk
-            at += len(window) - len(rest)
+            position += len(window) - len(rest)
             window = rest
-            if at - start >= SEARCHED:
+            if position - start >= SEARCHED:
                 return
 
 

@@ -89,12 +89,12 @@ class SegmentReader:
             if problem is not None:
                 yield from self._skip(problem)
                 continue
-            for found in self._batch(position, LENGTH.unpack_from(head, 8)[0] + LOG_OVERHEAD):
-                if isinstance(found, StoredBatch):
+            for row in self._batch(position, LENGTH.unpack_from(head, 8)[0] + LOG_OVERHEAD):
+                if isinstance(row, StoredBatch):
                     if last is None:
-                        yield from self._snapshot_header(found)
-                    last = found
-                yield found
+                        yield from self._snapshot_header(row)
+                    last = row
+                yield row
         yield from self._snapshot_footer(last)
 
     # -- positions in the file
@@ -135,18 +135,18 @@ class SegmentReader:
     def _skip(self, problem: Finding) -> Iterator[Finding]:
         """Continue at the next valid batch, or end."""
         start = problem.position
-        found = self._resynchronisation.next_batch(start + 1, self._next_offset())
-        if found is None:
+        next_start = self._resynchronisation.next_batch(start + 1, self._next_offset())
+        if next_start is None:
             self._position = self._size
             if problem.rule is Rule.BATCH_LENGTH:
                 skipped = f"; remaining {self._size - start} bytes skipped"
                 problem = problem._replace(text=problem.text + skipped)
             yield problem
             return
-        self._position = found
+        self._position = next_start
         tail = problem.rule in (Rule.ACTIVE_TAIL, Rule.TORN_TAIL)
         rule = Rule.BATCH_LENGTH if tail else problem.rule
-        text = f"{problem.text}; {found - start} bytes skipped, next batch at {found}"
+        text = f"{problem.text}; {next_start - start} bytes skipped, next batch at {next_start}"
         yield problem._replace(rule=rule, text=text)
 
     def _next_offset(self) -> int:

@@ -74,9 +74,9 @@ def read_offsets(
     file: LogFile, stream: BinaryIO, *, verify: bool = True
 ) -> Iterator[PartitionOffset | Finding]:
     """Read an offset checkpoint, one row per partition."""
-    for found in _checkpoint(file, stream, _partition_offset, verify):
-        if isinstance(found, PartitionOffset | Finding):
-            yield found
+    for row in _checkpoint(file, stream, _partition_offset, verify):
+        if isinstance(row, PartitionOffset | Finding):
+            yield row
 
 
 def read_leader_epochs(
@@ -84,15 +84,15 @@ def read_leader_epochs(
 ) -> Iterator[LeaderEpoch | Finding]:
     """Read a leader-epoch-checkpoint; epochs and their offsets must increase."""
     before: LeaderEpoch | None = None
-    for found in _checkpoint(file, stream, _leader_epoch, verify):
-        if isinstance(found, LeaderEpoch):
-            if verify and before is not None and not _follows(found, before):
-                text = f"epoch {found.epoch} from offset {found.start_offset} after epoch"
+    for row in _checkpoint(file, stream, _leader_epoch, verify):
+        if isinstance(row, LeaderEpoch):
+            if verify and before is not None and not _follows(row, before):
+                text = f"epoch {row.epoch} from offset {row.start_offset} after epoch"
                 text = f"{text} {before.epoch} from offset {before.start_offset}"
-                yield Finding(file.path, found.line, Rule.ENTRY_ORDER, text)
-            before = found
-        if isinstance(found, LeaderEpoch | Finding):
-            yield found
+                yield Finding(file.path, row.line, Rule.ENTRY_ORDER, text)
+            before = row
+        if isinstance(row, LeaderEpoch | Finding):
+            yield row
 
 
 def _follows(epoch: LeaderEpoch, before: LeaderEpoch) -> bool:
@@ -124,11 +124,11 @@ def _checkpoint(
     count: int | None = None
     rows = 0
     number = 0
-    for found in lines(file, stream):
-        if isinstance(found, Finding):
-            yield found
+    for line in lines(file, stream):
+        if isinstance(line, Finding):
+            yield line
             continue
-        number, text = found
+        number, text = line
         try:
             if number == 1:
                 if text != VERSION:
@@ -171,10 +171,10 @@ def read_properties(
     """Read a meta.properties; version 0 is that of ZooKeeper clusters."""
     wanted: dict[str, Callable[[str], bool]] = {"version": lambda text: text in ("0", "1")}
     pattern = re.compile(r"\s*((?:[^\s:=\\]|\\.)+)\s*[:=]?\s*(.*)")
-    for found in _pairs(file, stream, pattern, wanted if verify else {}):
-        if isinstance(found, Property):
-            found = found._replace(key=_unescaped(found.key), value=_unescaped(found.value))
-        yield found
+    for pair in _pairs(file, stream, pattern, wanted if verify else {}):
+        if isinstance(pair, Property):
+            pair = pair._replace(key=_unescaped(pair.key), value=_unescaped(pair.value))
+        yield pair
 
 
 def _is_uuid(text: str) -> bool:
@@ -194,9 +194,9 @@ def _unescaped(text: str) -> str:
             return chr(int(escaped[1:], 16))
         return named.get(escaped, escaped)
 
-    made = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", plain, text)
+    unescaped = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", plain, text)
     # Java escapes the two surrogates of a pair separately
-    return made.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
+    return unescaped.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
 
 
 def _pairs(
@@ -207,11 +207,11 @@ def _pairs(
 ) -> Iterator[Property | Finding]:
     seen = set()
     number = 1
-    for found in lines(file, stream):
-        if isinstance(found, Finding):
-            yield found
+    for line in lines(file, stream):
+        if isinstance(line, Finding):
+            yield line
             continue
-        number, text = found
+        number, text = line
         if not text.strip() or text.lstrip()[0] in "#!":
             continue
         match = pattern.fullmatch(text)

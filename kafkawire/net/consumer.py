@@ -193,8 +193,8 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
     def high_watermark(self, partition: TopicPartition) -> int | None:
         """The high watermark of a partition as of the last fetch; None before the first."""
         positions = self._running()[1].positions
-        known = positions[partition].high_watermark if partition in positions else -1
-        return None if known < 0 else known
+        high_watermark = positions[partition].high_watermark if partition in positions else -1
+        return None if high_watermark < 0 else high_watermark
 
     def known_position(self, partition: TopicPartition) -> int | None:
         """The offset of the next record of an assigned partition; None while it is not known."""
@@ -286,9 +286,9 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
         kind: CommitKind,
         timeout_s: float | None,
     ) -> asyncio.Future[object]:
-        given = None if offsets is None else offsets_of(offsets)
+        to_commit = None if offsets is None else offsets_of(offsets)
         key = next(self._calls.keys)
-        event = events.Commit(key, given, kind, self._time(timeout_s))
+        event = events.Commit(key, to_commit, kind, self._time(timeout_s))
         future = self._calls.expect(key)
         try:
             self._send_event(event)
@@ -305,5 +305,5 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
         self, partitions: Iterable[TopicPartition], end: int, timeout_s: float | None
     ) -> dict[TopicPartition, int]:
         times = dict.fromkeys(partitions_of(partitions), end)
-        found = await self.offsets_for_times(times, timeout_s=timeout_s)
-        return {each: 0 if at is None else at.offset for each, at in found.items()}
+        offsets = await self.offsets_for_times(times, timeout_s=timeout_s)
+        return {each: 0 if at is None else at.offset for each, at in offsets.items()}

@@ -155,11 +155,13 @@ def add_payloads(
 
     secrets: whether secrets in them are shown.
     """
-    for found in walk_payloads(message, version, limits=limits, payload_fields=payload_fields):
+    for payload in walk_payloads(message, version, limits=limits, payload_fields=payload_fields):
         node: Any = made
-        for step in found.json_steps[:-1]:
+        for step in payload.json_steps[:-1]:
             node = node[step]
-        node[decoded_name(found.owner, found.attribute)] = found.payload.to_json(secrets=secrets)
+        node[decoded_name(payload.owner, payload.attribute)] = payload.payload.to_json(
+            secrets=secrets
+        )
 
 
 def _inside(found: Iterable[_Step], attribute: str) -> Iterator[_Step]:

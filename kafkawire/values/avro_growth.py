@@ -92,12 +92,12 @@ class _Scan:
         return FIXED_SIZES.get(kind, 1), 0
 
     def _reference(self, name: str, depth: int) -> tuple[int, int]:
-        known = self._sizes.get(name)
-        if known is None:
+        size = self._sizes.get(name)
+        if size is None:
             return self.size(self._named[name], depth)
-        if depth + known[1] > self._bounds.depth:
+        if depth + size[1] > self._bounds.depth:
             raise _Unlimited
-        return known
+        return size
 
     def _record(self, schema: Any, depth: int) -> tuple[int, int]:
         least = levels = 0

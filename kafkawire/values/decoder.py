@@ -110,8 +110,8 @@ class ValueDecoder:
         Only so many schemas are looked up as the limits allow to keep: the first ones.
         """
         local = self.format is ValueFormat.AUTO
-        found = look_up(named, self._sources, self._bounds.schemas, local=local)
-        return ValueDecoder(self.format, [found] if self._sources else [], self._bounds)
+        schema = look_up(named, self._sources, self._bounds.schemas, local=local)
+        return ValueDecoder(self.format, [schema] if self._sources else [], self._bounds)
 
     def _frame(self, data: bytes, subject: Subject | None, headers: Headers) -> Frame | None:
         """Find the schema that a key or value names."""
@@ -214,25 +214,25 @@ class ValueDecoder:
     ) -> tuple[Schema, Codec] | None:
         """Find and compile a schema, once; failures that may pass are not kept."""
         if cache_key in self._compiled:
-            known = self._compiled[cache_key]
+            cached = self._compiled[cache_key]
             self._compiled.move_to_end(cache_key)
-            if isinstance(known, UnusableSchema):
-                raise known
-            return known
-        made: tuple[Schema, Codec] | UnusableSchema | None
+            if isinstance(cached, UnusableSchema):
+                raise cached
+            return cached
+        compiled: tuple[Schema, Codec] | UnusableSchema | None
         try:
             schema = next(filter(None, map(find, self._sources)), None)
-            made = None if schema is None else (schema, _codec(schema, self._bounds))
+            compiled = None if schema is None else (schema, _codec(schema, self._bounds))
         except UnusableSchema as error:
             if error.transient:
                 raise
-            made = error
-        self._compiled[cache_key] = made
+            compiled = error
+        self._compiled[cache_key] = compiled
         if len(self._compiled) > self._bounds.schemas:
             self._compiled.popitem(last=False)
-        if isinstance(made, UnusableSchema):
-            raise made
-        return made
+        if isinstance(compiled, UnusableSchema):
+            raise compiled
+        return compiled
 
     # -- encoding
 

@@ -57,13 +57,13 @@ class DecodedValue(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """Make a JSON object: format, schemaId or schemaGuid, type; value, or error."""
-        made: dict[str, object] = {"format": self.format}
+        fields: dict[str, object] = {"format": self.format}
         if isinstance(self.schema, int):
-            made["schemaId"] = self.schema
+            fields["schemaId"] = self.schema
         elif self.schema is not None:
-            made["schemaGuid"] = str(self.schema)
+            fields["schemaGuid"] = str(self.schema)
         if self.type is not None:
-            made["type"] = self.type
+            fields["type"] = self.type
         if self.error is not None:
-            return made | {"error": self.error}
-        return made | {"value": json_form(self.value)}
+            return fields | {"error": self.error}
+        return fields | {"value": json_form(self.value)}

@@ -112,18 +112,18 @@ class _Node:
             return {}
         types = self.types - {"integer"} if "number" in self.types else self.types
         listed = [one for one in ORDER if one in types]
-        made: dict[str, Any] = {"type": listed[0] if len(listed) == 1 else listed}
+        schema: dict[str, Any] = {"type": listed[0] if len(listed) == 1 else listed}
         if self.formats:
-            made["format"] = min(self.formats)
+            schema["format"] = min(self.formats)
         if self.items is not None:
-            made["items"] = self.items.schema()
+            schema["items"] = self.items.schema()
         if self.properties:
-            made["properties"] = {name: one.schema() for name, one in self.properties.items()}
+            schema["properties"] = {name: one.schema() for name, one in self.properties.items()}
             required = [
                 name for name, one in self.properties.items() if one.present == self.objects
             ]
-            made |= {"required": required} if required else {}
-        return made
+            schema |= {"required": required} if required else {}
+        return schema
 
 
 def _kind(value: object) -> str:

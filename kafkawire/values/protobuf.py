@@ -64,22 +64,22 @@ class ProtobufCodec:
     def message(self, indexes: tuple[int, ...]) -> Any:
         """Return the descriptor of a message by its indexes, the outermost first."""
         types = list(self._file.message_types_by_name.values())
-        found = None
+        message_type = None
         for index in indexes:
             if index >= len(types):
                 raise InvalidRecordValue(f"the schema has no message {list(indexes)}")
-            found = types[index]
-            types = list(found.nested_types)
-        return found
+            message_type = types[index]
+            types = list(message_type.nested_types)
+        return message_type
 
     def indexes(self, name: str) -> tuple[int, ...] | None:
         """Return the indexes of the first message with a name, outer ones first; None if none."""
         outer = self._file.message_types_by_name.values()
         level: list[tuple[tuple[int, ...], Any]] = [((at,), one) for at, one in enumerate(outer)]
         while level:
-            found = next((indexes for indexes, each in level if each.name == name), None)
-            if found is not None:
-                return found
+            indexes_found = next((indexes for indexes, each in level if each.name == name), None)
+            if indexes_found is not None:
+                return indexes_found
             level = [
                 ((*indexes, at), inner)
                 for indexes, each in level

@@ -44,9 +44,9 @@ class Converter:
         if self._level == self._bounds.depth:
             raise InvalidRecordValue(f"nested more than {self._level} levels deep")
         self._level += 1
-        made = self._fields(message)
+        fields = self._fields(message)
         self._level -= 1
-        return made
+        return fields
 
     def _fields(self, message: Any) -> object:
         special = WELL_KNOWN.get(message.DESCRIPTOR.full_name)
@@ -74,8 +74,8 @@ class Converter:
         if field.type in MESSAGE_KINDS:
             return self._message(value)
         if field.type == ENUM:
-            known = field.enum_type.values_by_number.get(value)
-            return value if known is None else known.name
+            enum_value = field.enum_type.values_by_number.get(value)
+            return value if enum_value is None else enum_value.name
         return value
 
     # -- well-known types
@@ -98,15 +98,15 @@ class Converter:
         from google.protobuf.message_factory import GetMessageClass
 
         name = message.type_url.rpartition("/")[2]
-        made: dict[str, object] = {"@type": message.type_url}
+        fields: dict[str, object] = {"@type": message.type_url}
         try:
             descriptor = self._pool.FindMessageTypeByName(name)
             inner = GetMessageClass(descriptor)()
             inner.ParseFromString(message.value)
         except (KeyError, DecodeError):
-            return made | {"value": message.value}
+            return fields | {"value": message.value}
         converted = self._message(inner)
-        return made | (converted if isinstance(converted, dict) else {"value": converted})
+        return fields | (converted if isinstance(converted, dict) else {"value": converted})
 
     # -- encoding
 
@@ -180,14 +180,14 @@ def _standard(descriptor: Any, value: Any, level: int) -> Any:
     """Replace `{"hex": ..}` of bytes fields by base64, which Protobuf's JSON mapping has."""
     if not isinstance(value, dict) or level > MAX_LEVELS or descriptor.full_name in WELL_KNOWN:
         return value
-    made = dict(value)
+    fields = dict(value)
     for field in descriptor.fields:
-        inner = made.get(field.name)
+        inner = fields.get(field.name)
         if isinstance(inner, list):
-            made[field.name] = [_standard_one(field, each, level) for each in inner]
+            fields[field.name] = [_standard_one(field, each, level) for each in inner]
         elif inner is not None:
-            made[field.name] = _standard_one(field, inner, level)
-    return made
+            fields[field.name] = _standard_one(field, inner, level)
+    return fields
 
 
 def _standard_one(field: Any, value: Any, level: int) -> Any:

@@ -72,8 +72,8 @@ class RegistrySchemas:
         references.add(body)
         number = body.get("id")
         is_id = isinstance(number, int) and not isinstance(number, bool) and number > 0
-        known = key if key is not None else number if is_id else None
-        return Schema(name, kind, text, tuple(references.found), known)
+        cached = key if key is not None else number if is_id else None
+        return Schema(name, kind, text, tuple(references.found), cached)
 
     def _version(self, subject: str, version: int) -> dict[str, Any] | None:
         name = f"{subject} version {version}"

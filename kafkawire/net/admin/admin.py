@@ -161,13 +161,13 @@ class Admin(ConfigCalls, GroupCalls, SecurityCalls, ReplicaCalls):
             topic_partition(where): whole(timestamp, "timestamp", -INT64 - 1, INT64)
             for where, timestamp in partitions.items()
         }
-        found = await asyncio.gather(
+        offsets = await asyncio.gather(
             *(
                 topics.find_offset(self._calls, *where, timestamp)
                 for where, timestamp in times.items()
             )
         )
-        return dict(zip(times, found, strict=True))
+        return dict(zip(times, offsets, strict=True))
 
     async def delete_records(self, topic: str, partition: int, before: int) -> int:
         """Delete the records before an offset (-1: all); return the new log start offset."""

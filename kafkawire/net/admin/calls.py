@@ -130,10 +130,10 @@ def raised(effect: CallFailed) -> ClientError:
 
 def only(rows: Iterable[R], what: str) -> R:
     """Return the only row of a response. Raises RequestFailed if there is none, or another."""
-    found = list(rows)
-    if len(found) != 1:
-        raise RequestFailed(Reason.INVALID_RESPONSE, f"{len(found)} results for {what}")
-    return found[0]
+    matching = list(rows)
+    if len(matching) != 1:
+        raise RequestFailed(Reason.INVALID_RESPONSE, f"{len(matching)} results for {what}")
+    return matching[0]
 
 
 def check(code: int, what: str, detail: str | None = None) -> None:

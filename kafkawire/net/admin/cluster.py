@@ -167,5 +167,5 @@ async def broker_versions(calls: CallRunner, broker: int) -> BrokerVersions:
 
 
 def _api_name(key: int) -> str:
-    found = REGISTRY.find("request", key)
-    return "" if found is None else found.name.removesuffix("Request")
+    info = REGISTRY.find("request", key)
+    return "" if info is None else info.name.removesuffix("Request")

@@ -109,11 +109,11 @@ async def describe_topics(
     calls: CallRunner, names: list[str], keys: list[str] | None
 ) -> dict[str, dict[str, ConfigEntry]]:
     """Describe the configurations of topics; keys: None is all."""
-    found: dict[str, dict[str, ConfigEntry]] = {}
+    entries: dict[str, dict[str, ConfigEntry]] = {}
     for start in range(0, len(names), MOST_RESOURCES):
         some = names[start : start + MOST_RESOURCES]
-        found |= await _describe(calls, LEAST_LOADED, TOPIC, some, keys)
-    return found
+        entries |= await _describe(calls, LEAST_LOADED, TOPIC, some, keys)
+    return entries
 
 
 async def describe_resources(
@@ -184,11 +184,11 @@ async def _describe(
         ),
         lambda response: [each.error_code for each in response.results],
     )
-    for found in response.results:
-        check(found.error_code, found.resource_name, found.error_message)
+    for result in response.results:
+        check(result.error_code, result.resource_name, result.error_message)
     described = {
-        found.resource_name: {each.name: entry(each, kind) for each in found.configs}
-        for found in response.results
+        result.resource_name: {each.name: entry(each, kind) for each in result.configs}
+        for result in response.results
     }
     if described.keys() != set(names):
         raise RequestFailed(Reason.INVALID_RESPONSE, "configurations of other resources")

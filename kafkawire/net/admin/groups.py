@@ -93,8 +93,8 @@ async def list_groups(
             for row in response.groups
         ]
 
-    found = await asyncio.gather(*(on_broker(broker) for broker in brokers))
-    return sorted({row for rows in found for row in rows})
+    listings = await asyncio.gather(*(on_broker(broker) for broker in brokers))
+    return sorted({row for rows in listings for row in rows})
 
 
 async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:

@@ -67,8 +67,8 @@ async def list_transactions(
             for row in response.transaction_states
         ]
 
-    found = await asyncio.gather(*map(of_broker, brokers))
-    return sorted({row for rows in found for row in rows})
+    listings = await asyncio.gather(*map(of_broker, brokers))
+    return sorted({row for rows in listings for row in rows})
 
 
 async def describe_transaction(calls: CallRunner, transactional_id: str) -> TransactionInfo:
@@ -188,21 +188,23 @@ async def hanging(
     request = ListTransactionsRequest(producer_id_filters=producer_ids)
     listed = await list_transactions(calls, brokers, request)
     ends = await asyncio.gather(*(_to_end(calls, each) for each in listed))
-    known = {each for of_transaction in ends for each in of_transaction}
+    partitions = {each for of_transaction in ends for each in of_transaction}
     return [
-        each for each in candidates if (each.producer_id, (each.topic, each.partition)) not in known
+        each
+        for each in candidates
+        if (each.producer_id, (each.topic, each.partition)) not in partitions
     ]
 
 
 async def _to_end(calls: CallRunner, listing: TransactionListing) -> list[tuple[int, Partition]]:
     """Return the partitions where the coordinator of a transactional id will end a transaction."""
     try:
-        found = await describe_transaction(calls, listing.transactional_id)
+        described = await describe_transaction(calls, listing.transactional_id)
     except BrokerError as error:
         if error.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             return []  # it has expired since
         raise
-    return [(found.producer_id, each) for each in found.partitions]
+    return [(described.producer_id, each) for each in described.partitions]
 
 
 async def abort(calls: CallRunner, hanging: HangingTransaction) -> None:

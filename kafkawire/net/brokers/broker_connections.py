@@ -50,7 +50,7 @@ class BrokerConnections:
         number, endpoint = effect.connection, self._endpoints[effect.node_id]
         loop = asyncio.get_running_loop()
         try:
-            _, made = await loop.create_connection(
+            _, connection = await loop.create_connection(
                 lambda: _BrokerConnection(self, number), endpoint.host, endpoint.port
             )
         except OSError:
@@ -58,10 +58,10 @@ class BrokerConnections:
             self._handle(BrokerConnectionClosed(number))
             return
         del self._connecting[number]
-        if made.transport.is_closing():
+        if connection.transport.is_closing():
             self._handle(BrokerConnectionClosed(number))
             return
-        self._open[number] = made
+        self._open[number] = connection
         self._handle(BrokerConnectionOpened(number))
 
     def _close(self, number: int) -> None:

@@ -53,10 +53,10 @@ def private(path: str, flags: int) -> int:
 
     An existing file gets that mode first.
     """
-    made = os.open(path, flags, 0o600)
-    if stat.S_ISREG(os.fstat(made).st_mode):
-        os.fchmod(made, 0o600)
-    return made
+    descriptor = os.open(path, flags, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.fchmod(descriptor, 0o600)
+    return descriptor
 
 
 class Recording:

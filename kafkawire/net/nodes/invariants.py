@@ -128,8 +128,8 @@ class ClusterInvariants:
     ) -> None:
         for each, replica in replicas.items():
             if each.node_id in in_sync:
-                found = Replica(each.node_id, each.incarnation, replica.log)
-                self._seen.agree(key, leader.log, found)
+                replica_found = Replica(each.node_id, each.incarnation, replica.log)
+                self._seen.agree(key, leader.log, replica_found)
 
     def _check_acknowledged(self, key: TopicIdPartition, leader: Partition, as_sent: bool) -> None:
         """Check that a leader has what was acknowledged."""
@@ -149,5 +149,5 @@ class ClusterInvariants:
 
 
 def _stored_as_sent(image: MetadataImage, topic: str) -> bool:
-    given = image.config(ResourceType.TOPIC, topic)
-    return all(given.get(name, value) == value for name, value in AS_SENT.items())
+    configs = image.config(ResourceType.TOPIC, topic)
+    return all(configs.get(name, value) == value for name, value in AS_SENT.items())

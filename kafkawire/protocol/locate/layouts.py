@@ -53,9 +53,9 @@ def layout_of(cls: type[Structure], version: int, flexible: int | None) -> Layou
 
 def _make(cls: type[Structure], version: int, flexible: int | None) -> Layout:
     names: tuple[str, ...] = cls.__match_args__
-    defaults, known = cls(), all_fields(cls)
+    defaults, fields_of_class = cls(), all_fields(cls)
     fields: list[FieldCheck] = []
-    for field in known:
+    for field in fields_of_class:
         if has(field, version) and not field.is_tagged_at(version):
             fields.append(_present(field, version, flexible))
         elif not has(field, version) and not field.is_tagged:
@@ -64,12 +64,12 @@ def _make(cls: type[Structure], version: int, flexible: int | None) -> Layout:
         fields.append(FieldCheck(f".{UNKNOWN_TAGS}", UNKNOWN_TAGS, check_no_tags))
     fields += [
         _absent(cls, field, defaults)
-        for field in known
+        for field in fields_of_class
         if field.is_tagged and not has(field, version)
     ]
     tagged = [
         (field.tag, getattr(defaults, field.attribute), _present(field, version, flexible))
-        for field in sorted(known, key=lambda field: field.tag)
+        for field in sorted(fields_of_class, key=lambda field: field.tag)
         if field.is_tagged_at(version)
     ]
     return Layout(cls.__name__, names, tuple(fields), is_flexible(version, flexible), tuple(tagged))
