@@ -122,12 +122,12 @@ class Verbs(TyperGroup):
 def command(name: str) -> TyperCommand | TyperGroup:
     """Import a verb and return its command."""
     verb = VERBS[name]
-    found = getattr(import_module(f".verbs.{verb.module}", __package__), verb.attribute)
-    if not isinstance(found, typer.Typer):
+    attribute = getattr(import_module(f".verbs.{verb.module}", __package__), verb.attribute)
+    if not isinstance(attribute, typer.Typer):
         app = typer.Typer(rich_markup_mode=None, add_completion=False, context_settings=HELP)
-        app.command(name, cls=VerbCommand)(flattened(found))
-        found = app
-    result = get_command(found)
+        app.command(name, cls=VerbCommand)(flattened(attribute))
+        attribute = app
+    result = get_command(attribute)
     assert isinstance(result, TyperCommand | TyperGroup)
     result.name = name
     return result

@@ -176,9 +176,9 @@ class Apis(Collector):
 
     def totals(self) -> ApiTotals:
         """Return the totals of all APIs."""
-        found = self._found.values()
+        apis = self._found.values()
         return ApiTotals(
-            {one.name for one in found if one.requests}, sum(one.without_request for one in found)
+            {one.name for one in apis if one.requests}, sum(one.without_request for one in apis)
         )
 
     def in_order(self, order: str) -> list[Api]:

@@ -71,13 +71,13 @@ class _Names:
         self.keys: list[object] = []
 
     def number(self, key: object) -> int:
-        found = self._numbers.get(key)
-        if found is None:
+        number = self._numbers.get(key)
+        if number is None:
             if len(self.keys) >= MAX_NAMES:
                 return OTHERS
-            found = self._numbers[key] = len(self.keys)
+            number = self._numbers[key] = len(self.keys)
             self.keys.append(key)
-        return found
+        return number
 
 
 class Counts(NamedTuple):

@@ -71,8 +71,8 @@ class Client:
         self.groups |= other.groups
         self.mechanisms |= other.mechanisms
         self.last_ns = max(self.last_ns, other.last_ns)
-        known = [ns for ns in (self.first_ns, other.first_ns) if ns != NO_TIME]
-        self.first_ns = min(known, default=NO_TIME)
+        times = [ns for ns in (self.first_ns, other.first_ns) if ns != NO_TIME]
+        self.first_ns = min(times, default=NO_TIME)
 
     @property
     def failures(self) -> int:
@@ -81,10 +81,10 @@ class Client:
 
     def apis(self) -> dict[str, list[int]]:
         """Return the versions used of each API, by key."""
-        made: dict[str, list[int]] = {}
+        versions: dict[str, list[int]] = {}
         for call in sorted(self.calls, key=lambda call: (call.api_key, call.api_version)):
-            made.setdefault(call.api_name or f"key {call.api_key}", []).append(call.api_version)
-        return made
+            versions.setdefault(call.api_name or f"key {call.api_key}", []).append(call.api_version)
+        return versions
 
     def who(self) -> dict[str, Any]:
         """Return the identity of the client, in the JSON form."""

@@ -162,8 +162,10 @@ class Clients(Collector):
 
     def offered(self, broker: str, api_key: int) -> int | None:
         """Return the highest version of an API that a broker supports; None if unknown."""
-        found = [one.max_version for one in self._offers.get(broker, ()) if one.api_key == api_key]
-        return found[-1] if found else None
+        offered = [
+            one.max_version for one in self._offers.get(broker, ()) if one.api_key == api_key
+        ]
+        return offered[-1] if offered else None
 
     def ended(self, connection: Ended) -> None:
         """Count a connection when it ends."""
@@ -187,11 +189,11 @@ class Clients(Collector):
         client.mechanisms = {} if here.mechanism is None else {here.mechanism: None}
         client.first_ns, client.last_ns = connection.first_ns, connection.last_ns
         key = client.client_id, client.address, client.software
-        known = self._found.get(key)
-        if known is None:
+        before = self._found.get(key)
+        if before is None:
             self._found[key] = client
         else:
-            known.add(client)
+            before.add(client)
 
     def _add_undecoded(self, connection: Ended, here: Connection | None, other: str | None) -> None:
         if not connection.captured_bytes or other == COPY:
@@ -208,8 +210,8 @@ class Clients(Collector):
 
     def _time(self, connection: Ended) -> None:
         self.last_ns = max(self.last_ns, connection.last_ns)
-        known = [ns for ns in (self.first_ns, connection.first_ns) if ns != NO_TIME]
-        self.first_ns = min(known, default=NO_TIME)
+        times = [ns for ns in (self.first_ns, connection.first_ns) if ns != NO_TIME]
+        self.first_ns = min(times, default=NO_TIME)
 
     @property
     def all(self) -> list[Client]:
@@ -218,7 +220,7 @@ class Clients(Collector):
         for (client_id, address, software), client in self._found.items():
             if software is not None:
                 named.setdefault((client_id, address), []).append(_copy(client))
-        found = [client for same in named.values() for client in same]
+        all_clients = [client for same in named.values() for client in same]
         for (client_id, address, software), client in self._found.items():
             if software is not None:
                 continue
@@ -226,17 +228,17 @@ class Clients(Collector):
             if len(same) == 1:
                 same[0].add(client)
             else:
-                found.append(client)
+                all_clients.append(client)
         return sorted(
-            found,
+            all_clients,
             key=lambda one: (one.client_id or "", one.address, str(one.software or "")),
         )
 
 
 def _copy(client: Client) -> Client:
-    made = Client(client.client_id, client.address, client.software)
-    made.add(client)
-    return made
+    copy = Client(client.client_id, client.address, client.software)
+    copy.add(client)
+    return copy
 
 
 def host(end: str) -> str:

@@ -72,12 +72,12 @@ class Distributions(Collector):
     def _one(
         self, known: dict[object, Distribution], key: object, name: str | Topic
     ) -> Distribution:
-        found = known.get(key)
-        if found is None:
+        distribution = known.get(key)
+        if distribution is None:
             if len(known) >= MAX_NAMES:
                 return known.setdefault(None, Distribution(None))
-            found = known[key] = Distribution(name)
-        return found
+            distribution = known[key] = Distribution(name)
+        return distribution
 
     def of(self, kind: str) -> list[Distribution]:
         """Return the distributions of a kind, those with the most exchanges first."""

@@ -66,8 +66,10 @@ class Slowest(Collector, Generic[T]):
     @property
     def all(self) -> list[T]:
         """Return the slowest exchanges, each once, the slowest first."""
-        found = {-entry[1]: entry for heap in (self._all, *self._by_api.values()) for entry in heap}
-        return [entry[2] for entry in sorted(found.values(), key=lambda one: (-one[0], -one[1]))]
+        entries = {
+            -entry[1]: entry for heap in (self._all, *self._by_api.values()) for entry in heap
+        }
+        return [entry[2] for entry in sorted(entries.values(), key=lambda one: (-one[0], -one[1]))]
 
 
 MAX_KEPT: Final = 1_000

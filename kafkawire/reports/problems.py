@@ -156,8 +156,8 @@ class Payload(Collector):
     def kinds(self) -> dict[str, int]:
         """Return the captured bytes by kind."""
         kinds = ("truncated", *KINDS.values(), "repeated")
-        known = {"messages": self.messages, **{kind: self.bytes[kind] for kind in kinds}}
-        return {**known, "unaccounted": self.captured - sum(known.values())}
+        counted = {"messages": self.messages, **{kind: self.bytes[kind] for kind in kinds}}
+        return {**counted, "unaccounted": self.captured - sum(counted.values())}
 
     def json(self) -> dict[str, int]:
         """Return the JSON form."""

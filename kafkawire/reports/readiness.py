@@ -98,17 +98,17 @@ class Judgement(NamedTuple):
 
 def judge(clients: Clients, releases: Releases, target: str) -> Judgement:
     """Check the clients of a capture against a release."""
-    made = Judgement([], [], [])
+    judgement = Judgement([], [], [])
     for client in clients.all:
         reason = _not_judged_reason(client)
         refused = () if reason else _refused(client, clients, releases, target)
-        kind = made.unjudged if reason else made.not_ready if refused else made.ready
+        kind = judgement.unjudged if reason else judgement.not_ready if refused else judgement.ready
         kind.append(Verdict(client, refused, reason))
     for connections, count in clients.undecoded.most_common():
         many = "1 connection" if count == 1 else f"{count} connections"
         reason = f"{many} to {connections.broker}: {connections.reason}"
-        made.unjudged.append(Verdict(Client(None, connections.address, None), reason=reason))
-    return made
+        judgement.unjudged.append(Verdict(Client(None, connections.address, None), reason=reason))
+    return judgement
 
 
 def _not_judged_reason(client: Client) -> str:
@@ -143,8 +143,8 @@ def no_longer(api_name: str, version: int, releases: Releases, target: str) -> b
     takes = releases.of(target).get(api_name)
     if takes is not None:
         return version < takes.low
-    known = list(releases.ranges)
-    return any(api_name in releases.ranges[release] for release in known[: known.index(target)])
+    names = list(releases.ranges)
+    return any(api_name in releases.ranges[release] for release in names[: names.index(target)])
 
 
 def first_without(api_name: str, version: int, releases: Releases) -> str | None:

@@ -171,22 +171,24 @@ class Topics(Collector):
         """Return the counts of the topic of a struct; its name is looked up at the end."""
         name, id = _reference(path, struct)
         key = id if id and id != ZERO else name or None
-        known = self._found.get(key)
-        if known is None:
-            known = self._found[key] = self._names.topic(name, id), Topic(None, None)
-        return known[1]
+        entry = self._found.get(key)
+        if entry is None:
+            entry = self._found[key] = self._names.topic(name, id), Topic(None, None)
+        return entry[1]
 
     @property
     def all(self) -> list[Topic]:
         """Return the topics, the one with the most bytes first."""
-        made: dict[str, Topic] = {}
+        topics: dict[str, Topic] = {}
         for known, counts in self._found.values():
             topic = Topic(known.name, known.id_text)
             topic.add(counts)
-            same = made.setdefault(topic.label, topic)
+            same = topics.setdefault(topic.label, topic)
             if same is not topic:
                 same.add(topic)
-        return sorted(made.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label))
+        return sorted(
+            topics.values(), key=lambda topic: (-topic.bytes, -topic.records, topic.label)
+        )
 
 
 def _reference(path: PartitionPath, struct: Any) -> tuple[str | None, bytes | None]:
@@ -209,9 +211,9 @@ def _count(topic: Topic, direction: Amount, client_id: str | None, data: bytes) 
         except WireError as error:
             errors.append(error)
             continue
-        known = batch.records_count
-        if known < 0:
+        count = batch.records_count
+        if count < 0:
             budget = Budget(batches.limits) if budget is None else budget
-            known = len(batch.records(budget, faults=errors))
-        direction.records += known
+            count = len(batch.records(budget, faults=errors))
+        direction.records += count
     return errors

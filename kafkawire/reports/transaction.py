@@ -91,10 +91,10 @@ class Transaction:
 
     def by_topic(self) -> list[tuple[Topic, list[int]]]:
         """Return the partitions by topic."""
-        made: dict[object, tuple[Topic, list[int]]] = {}
+        partitions: dict[object, tuple[Topic, list[int]]] = {}
         for (key, partition), topic in self.partitions.items():
-            made.setdefault(key, (topic, []))[1].append(partition)
-        return [(topic, sorted(numbers)) for topic, numbers in made.values()]
+            partitions.setdefault(key, (topic, []))[1].append(partition)
+        return [(topic, sorted(numbers)) for topic, numbers in partitions.values()]
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -245,10 +245,10 @@ HANDLERS: Final[dict[int, Callable[[Transactions, IdHistory, Exchange, Entities]
 
 def _id_of(message: Any) -> str | None:
     """Return the transactional id of a request."""
-    found = getattr(message, "transactional_id", None)
-    if found is None:
-        found = getattr(message, "v3_and_below_transactional_id", None)
-    return found if isinstance(found, str) else None
+    id = getattr(message, "transactional_id", None)
+    if id is None:
+        id = getattr(message, "v3_and_below_transactional_id", None)
+    return id if isinstance(id, str) else None
 
 
 def _messages(exchange: Exchange) -> tuple[Any, Any]:

@@ -86,24 +86,24 @@ class Watermarks(Collector):
     def _ends_of(self, topic: Topic) -> dict[int, tuple[int, int]]:
         """Return the end offsets of a topic, to set some."""
         where = topic.name or topic.id
-        known = self._ends.get(where)
-        if known is None:
-            known = self._ends[where] = {}
+        ends = self._ends.get(where)
+        if ends is None:
+            ends = self._ends[where] = {}
             self._unnamed += topic.name is None
-        return known
+        return ends
 
     def lag(self, topic: Topic, partition: int, offset: int) -> int | None:
         """Return the lag of a committed offset; None if the end offset is unknown."""
-        known = self._find(topic, partition)
-        if self._unnamed or (known is None and topic.name is None):
+        end = self._find(topic, partition)
+        if self._unnamed or (end is None and topic.name is None):
             self._reading.name_topics()  # ids whose names come later in the capture
-            known = self._find(topic, partition)
-        return None if known is None else max(0, known - offset)
+            end = self._find(topic, partition)
+        return None if end is None else max(0, end - offset)
 
     def _find(self, topic: Topic, partition: int) -> int | None:
         self._catch_up()
-        known = self._ends.get(topic.name or topic.id, {}).get(partition)
-        return None if known is None else known[1]
+        end = self._ends.get(topic.name or topic.id, {}).get(partition)
+        return None if end is None else end[1]
 
     def _catch_up(self) -> None:
         """Move ends stored by topic id to the topic name, once it is known."""

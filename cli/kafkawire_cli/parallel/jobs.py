@@ -123,10 +123,10 @@ def table_batches(
 
     context = Context(traffic, reading.secrets)
     take_records = reading.take_records
-    found = read_together(context, reading.tables, reading.size, take_records=take_records)
-    for name, batch in found:
-        for made in rendering.render(name, batch, traffic.first_ns):
-            yield name, made
+    rows = read_together(context, reading.tables, reading.size, take_records=take_records)
+    for name, batch in rows:
+        for part in rendering.render(name, batch, traffic.first_ns):
+            yield name, part
 
 
 def _table_workers(reading: Reading, rendering: Rendering) -> int:

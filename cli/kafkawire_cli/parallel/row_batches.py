@@ -136,8 +136,8 @@ def decode_rotated(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
             for items in item_batches(traffic, options.where):
                 for file, some in groupby(items, file_of):
                     name = str(traffic.sources[file])
-                    found = [_renumbered(one) for one in some]
-                    batch = Batch(found, traffic.first_ns, previous_ns)
+                    rows = [_renumbered(one) for one in some]
+                    batch = Batch(rows, traffic.first_ns, previous_ns)
                     yield render(name, batch, options)
                     previous_ns = batch.last_ns
     except CaptureError as error:

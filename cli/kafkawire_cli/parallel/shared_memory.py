@@ -79,17 +79,17 @@ class SharedMemory:
 
     def put(self, value: Pickled) -> Span | None:
         """Copy an object into free memory; None if there is not enough."""
-        found = self._allocate(value.size)
-        if found is None:
+        span = self._allocate(value.size)
+        if span is None:
             return None
-        self._used.append(found)
-        start, end = found
-        at = start
+        self._used.append(span)
+        start, end = span
+        position = start
         for part in value.parts:
-            self._memory[at : at + len(part)] = part
-            at += len(part)
+            self._memory[position : position + len(part)] = part
+            position += len(part)
         if value.pieces is not None:
-            self._memory.seek(at)
+            self._memory.seek(position)
             deque(map(self._memory.write, value.pieces), maxlen=0)
         return Span(start, end, [len(part) for part in value.parts], value.pieces is not None)
 
@@ -99,13 +99,13 @@ class SharedMemory:
 
     def value(self, span: Span) -> Any:
         """Unpickle an object; one that was put with pieces is Joined."""
-        at = span.start
+        position = span.start
         parts = []
         for size in span.sizes:
-            parts.append(self._memory[at : at + size])
-            at += size
+            parts.append(self._memory[position : position + size])
+            position += size
         value = unpickled(parts)
-        return Joined(value, self._memory[at : span.end]) if span.has_pieces else value
+        return Joined(value, self._memory[position : span.end]) if span.has_pieces else value
 
     def free(self) -> None:
         """Free the oldest object. Only the process that puts objects calls this."""

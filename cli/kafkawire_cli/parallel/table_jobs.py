@@ -184,8 +184,8 @@ class _Reader:
         self, batches: Iterator[tuple[str, pa.RecordBatch]]
     ) -> Iterator[tuple[str, pa.RecordBatch | str]]:
         for name, batch in batches:
-            for made in self._rendering.render(name, batch, self._traffic.first_ns):
-                yield name, made
+            for part in self._rendering.render(name, batch, self._traffic.first_ns):
+                yield name, part
 
 
 # -- in any process

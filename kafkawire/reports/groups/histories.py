@@ -251,10 +251,10 @@ class Groups(Collector):
     # -- members
 
     def _history(self, group_id: str) -> GroupHistory:
-        found = self._histories.get(group_id)
-        if found is None:
-            found = self._histories[group_id] = GroupHistory(group_id)
-        return found
+        history = self._histories.get(group_id)
+        if history is None:
+            history = self._histories[group_id] = GroupHistory(group_id)
+        return history
 
     def _member(self, history: GroupHistory, member_id: str, exchange: Exchange) -> Member:
         member = history.members.get(member_id)

@@ -133,7 +133,7 @@ class Silences(Collector):
         return None if here is None else here.last
 
     def _client(self, key: ClientKey) -> _Client:
-        found = self._clients.get(key)
-        if found is None:
-            found = self._clients[key] = _Client(key)
-        return found
+        client = self._clients.get(key)
+        if client is None:
+            client = self._clients[key] = _Client(key)
+        return client

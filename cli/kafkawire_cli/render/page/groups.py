@@ -82,8 +82,8 @@ def _assignment(one: Assignment, members: dict[str, int], topics: dict[str, int]
 def _numbers(partitions: Partitions, topics: dict[str, int]) -> Iterator[tuple[int, int]]:
     for topic, numbers in partitions:
         name = shown_text(topic.name or topic.id_text or "")
-        at = topics.setdefault(name, len(topics))
-        yield from ((at, number) for number in numbers)
+        index = topics.setdefault(name, len(topics))
+        yield from ((index, number) for number in numbers)
 
 
 def _absence(one: Absence, group: GroupHistory) -> dict[str, Any]:

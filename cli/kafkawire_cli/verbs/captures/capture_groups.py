@@ -49,11 +49,11 @@ def groups(
         history = Groups(captures, watermarks, silences)
         captures.read(watermarks, silences, history)
     missing = history.missing(wanted or [])
-    found = history.chosen(wanted) if wanted else history.in_order(sort.value)
-    shown = top(found, bound)
+    groups_shown = history.chosen(wanted) if wanted else history.in_order(sort.value)
+    shown = top(groups_shown, bound)
 
     def sections() -> Iterator[Section]:
-        if len(found) > 1:
+        if len(groups_shown) > 1:
             yield overview(shown)
         for group in shown.first:
             yield from sections_of(group, bound)
@@ -63,10 +63,10 @@ def groups(
         return {"groups": groups, "left_out": shown.left_out}
 
     for name in missing:
-        known = (group.group_id for group in history.all)
-        error = f"no such group: {printable(name)!r}{suggestion(name, known)}"
+        names = (group.group_id for group in history.all)
+        error = f"no such group: {printable(name)!r}{suggestion(name, names)}"
         refuse(InputError(error))
-    if found or not missing:
+    if groups_shown or not missing:
         print_capture_report(captures, options.form, sections, as_json, "No consumer groups found.")
     if missing:
         raise typer.Exit(2)

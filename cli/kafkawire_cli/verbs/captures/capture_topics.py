@@ -36,10 +36,10 @@ def topics(
 
         collector = Topics(captures.context.names, Problems(captures).corrupt_records)
         captures.read(collector)
-    found = collector.all
+    topics_found = collector.all
     if sort is Sort.RECORDS:
-        found.sort(key=lambda topic: -topic.records)
-    shown = top(found, bound)
+        topics_found.sort(key=lambda topic: -topic.records)
+    shown = top(topics_found, bound)
 
     def as_json() -> dict[str, Any]:
         return {"topics": [topic.json() for topic in shown.first], "left_out": shown.left_out}

@@ -23,11 +23,11 @@ def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
         collector = Transactions(captures)
         captures.read(collector)
         collector.finish()
-    found = collector.all
-    shown = top(found, bound)
+    histories = collector.all
+    shown = top(histories, bound)
 
     def sections() -> list[Section]:
-        return sections_of(found, bound)
+        return sections_of(histories, bound)
 
     def as_json() -> dict[str, Any]:
         return {

@@ -315,9 +315,9 @@ def _write_tables(
     with pipes.stop_at_closed_pipe():
         try:
             processes = tables.Processes(jobs, table_batches, records_process)
-            made = tables.Output(*output)
+            output_file = tables.Output(*output)
             written = tables.write(
-                given, names, columns, made, wanted, view, processes, strict=strict
+                given, names, columns, output_file, wanted, view, processes, strict=strict
             )
         except InputError as error:
             refuse(error)

@@ -47,14 +47,14 @@ def readiness(
 
         clients = Clients()
         captures.read(clients)
-    found = judge(clients, releases, release)
+    judgement = judge(clients, releases, release)
     print_capture_report(
         captures,
         options.form,
-        lambda: _sections(found, release, bound),
-        lambda: _json(found, release, bound),
+        lambda: _sections(judgement, release, bound),
+        lambda: _json(judgement, release, bound),
     )
-    if found.not_ready:
+    if judgement.not_ready:
         raise typer.Exit(1)
 
 

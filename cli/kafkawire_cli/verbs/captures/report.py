@@ -85,13 +85,13 @@ def report(  # noqa: PLR0913 - options of the verb
         from ...render.messages import View
         from ...render.page.data import PageData, Target
 
-        found = PageData(
+        data = PageData(
             captures, View(secrets=show_secrets), Target(release, releases), rules.diagnosis
         )
-        found.read()
+        data.read()
     try:
         with readable(given, to):
-            size = _write(to, found, given, charts, private=show_secrets)
+            size = _write(to, data, given, charts, private=show_secrets)
     except InputError as error:
         refuse(error)
         raise typer.Exit(2) from None

@@ -125,12 +125,12 @@ def spark(  # noqa: PLR0913 - options of the verb
     pipes.keep_memory()
     brokers = known(port, broker, keylog, tunnels=tunnel)
     arguments: dict[str, Any] = dict(pairs(option, "--option", "NAME=VALUE"))
-    found = (
+    endpoints = (
         ("ports", brokers.ports),
         ("brokers", brokers.addresses),
         ("tunnels", brokers.tunnels),
     )
-    arguments |= {name: values for name, values in found if values}
+    arguments |= {name: values for name, values in endpoints if values}
     if keylog is not None:
         arguments["keylog"] = keylog
     wanted = output, table or [], arguments, record_values(decoding)

@@ -47,14 +47,14 @@ def cluster(
         options if address is None else options._replace(bootstrap=address)
     )
     limit = entries_shown(most, form, every=every)
-    found: list[ClusterState] = []
+    states: list[ClusterState] = []
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            found.append(await read_cluster(admin))
+            states.append(await read_cluster(admin))
 
     live.run(work, client)
-    [state] = found
+    [state] = states
     print_report(form, lambda: sections(state, limit, apis=apis), lambda: as_json(state))
     if not state.healthy:
         raise typer.Exit(1)

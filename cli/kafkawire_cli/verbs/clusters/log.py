@@ -155,10 +155,10 @@ def _with_batches(files: list[LogFile]) -> list[LogFile]:
     """Return the files that hold record batches."""
     from kafkawire.log.files import RECORD_BATCH_KINDS
 
-    found = [file for file in files if file.kind in RECORD_BATCH_KINDS]
-    if not found:
+    chosen = [file for file in files if file.kind in RECORD_BATCH_KINDS]
+    if not chosen:
         raise InputError("no segments or metadata snapshots, which hold record batches")
-    return found
+    return chosen
 
 
 def _show(files: list[LogFile], to: _Output, read: Read) -> int:
@@ -170,12 +170,12 @@ def _show(files: list[LogFile], to: _Output, read: Read) -> int:
         sink = _sink(to, files, stack)
         stack.callback(sink.close)
         for file in files:
-            for found in read(file):
-                if isinstance(found, Finding):
-                    typer.echo(printable(str(found)), err=True)
-                    faults += found.is_error
+            for row in read(file):
+                if isinstance(row, Finding):
+                    typer.echo(printable(str(row)), err=True)
+                    faults += row.is_error
                 else:
-                    sink.add(file, found)
+                    sink.add(file, row)
     return faults
 
 
@@ -185,16 +185,16 @@ def _files(given: list[Path]) -> Iterator[LogFile]:
     for path in given:
         if not path.exists():
             raise InputError(f"{path}: No such file or directory")
-        known = 0
+        recognised = 0
         for file in walk(path) if path.is_dir() else [path]:
             found = recognise(file)
             if found is not None:
-                known += 1
+                recognised += 1
                 yield found
             elif path.is_dir():
                 note = Finding(file, 0, Rule.UNKNOWN_FILE, "unknown file name, skipped")
                 typer.echo(printable(str(note)), err=True)
-        if not known:
+        if not recognised:
             reason = "no log files in this directory" if path.is_dir() else "unknown file name"
             raise InputError(
                 f"{path}: {reason} (expected *.log, *.index, *.timeindex, *.txnindex, *.snapshot, "

@@ -153,16 +153,16 @@ def produce(  # noqa: PLR0913 - options of the verb
 
     async def work() -> None:
         producer = Producer(client.values)  # validates the settings before any request
-        found = await _existing(client.values, topic)
-        if found is not None and partition is not None:
-            check_partition(found, partition)
+        described = await _existing(client.values, topic)
+        if described is not None and partition is not None:
+            check_partition(described, partition)
         await producer.start()
         sends = _send(producer, topic, read(source), line_format, partition, report)
         if "transactional.id" in client.values:
             sends = in_transaction(producer, sends, report)
         await _closed_after(sends, producer, report)
         await _suggest_topic(client.values, topic, report.error)
-        if found is None:
+        if described is None:
             report.created(topic)
 
     try:
@@ -287,6 +287,6 @@ async def _suggest_topic(config: dict[str, Any], topic: str, error: ClientError 
 
     if isinstance(error, BrokerError):
         async with live.admin_beside(config) as admin:
-            known = await with_similar_topic(admin, error, [topic])
-        if known is not error:
-            print_note(str(known))
+            similar = await with_similar_topic(admin, error, [topic])
+        if similar is not error:
+            print_note(str(similar))

@@ -162,10 +162,10 @@ def _change(
     async def work() -> None:
         from kafkawire.controller.operations.client_quotas import KEYS
 
-        known = {key for of_entity in KEYS.values() for key in of_entity}
+        keys = {key for of_entity in KEYS.values() for key in of_entity}
         async with live.admin(client.values) as admin:
             for entity in named:
-                with similar_config(values, sorted(known), ADD):
+                with similar_config(values, sorted(keys), ADD):
                     await admin.alter_client_quotas({entity: values}, validate_only=dry_run)
                 report.add(
                     Change("alter", "quotas", _text(entity), configs=configs, fields=_json(entity))

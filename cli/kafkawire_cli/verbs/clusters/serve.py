@@ -137,10 +137,10 @@ def _config(
     from kafkawire.net.listeners import check_authentication
     from kafkawire.net.server_config import ServerConfig
 
-    given = _settings(settings)
+    values = _settings(settings)
     if tls is not None:
-        given |= _tls(tls, given)
-    if port is None and LISTENERS not in given:
+        values |= _tls(tls, values)
+    if port is None and LISTENERS not in values:
         port = PORT
     passwords = pairs(users, "--user", "NAME:PASSWORD")
     try:
@@ -154,9 +154,9 @@ def _config(
             host=host,
             ports=[] if port is None else [port + at if port else 0 for at in range(brokers)],
             release=release or LATEST,
-            settings=given,
+            settings=values,
             passwords=passwords,
-            zookeeper=release in with_zookeeper() and not passwords and OF_KRAFT.isdisjoint(given),
+            zookeeper=release in with_zookeeper() and not passwords and OF_KRAFT.isdisjoint(values),
         )
         check_authentication(config.listeners(), passwords=passwords, tls=tls)
         return config
@@ -169,13 +169,13 @@ def _settings(given: list[str]) -> dict[str, str]:
     from kafkawire.broker.configs import Settings
     from kafkawire.broker.security.settings import check_security
 
-    found = pairs(given, "--set")
+    values = pairs(given, "--set")
     try:
-        Settings(found)
-        check_security(found)
+        Settings(values)
+        check_security(values)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--set") from None
-    return found
+    return values
 
 
 def _refuse_of_node(brokers: int) -> None:
@@ -188,15 +188,15 @@ def _refuse_of_node(brokers: int) -> None:
 def _topic(text: str) -> tuple[str, int]:
     from kafkawire.configs.topic_names import topic_name_error
 
-    name, found, count = text.partition(":")
+    name, colon, count = text.partition(":")
     reason = topic_name_error(name)
     if reason is not None:
         raise typer.BadParameter(reason, param_hint="--topic")
-    if found and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 10_000):
+    if colon and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 10_000):
         raise typer.BadParameter(
             f"invalid number of partitions {count!r}: expected 1 to 10000", param_hint="--topic"
         )
-    return name, int(count) if found else 1
+    return name, int(count) if colon else 1
 
 
 def _tls(pem: Path, given: dict[str, str]) -> dict[str, str]:

@@ -110,11 +110,11 @@ def topics(  # noqa: PLR0913 - options of the verb
 async def _show(admin: Admin, form: Form) -> None:
     """List the topics."""
     described = await admin.describe_topics(None)  # one request: a listed topic may be deleted
-    found = sorted(described.values(), key=lambda topic: topic.name)
+    rows = sorted(described.values(), key=lambda topic: topic.name)
     print_report(
         form,
-        lambda: [_list(found)],
-        lambda: {"topics": [_json(topic) for topic in found]},
+        lambda: [_list(rows)],
+        lambda: {"topics": [_json(topic) for topic in rows]},
         "No topics found.",
     )
 
@@ -123,13 +123,13 @@ async def _describe(
     admin: Admin, named: list[str], timestamp: int | None, form: Form, every_config: bool
 ) -> None:
     """Show topics with their offsets and configurations."""
-    found = list((await described_topics(admin, named)).values())
-    ends = await _ends(admin, found, timestamp)
-    configs = await read_configs(admin, [topic.name for topic in found], every=every_config)
+    rows = list((await described_topics(admin, named)).values())
+    ends = await _ends(admin, rows, timestamp)
+    configs = await read_configs(admin, [topic.name for topic in rows], every=every_config)
     print_report(
         form,
-        lambda: [part for topic in found for part in _sections(topic, ends, configs[topic.name])],
-        lambda: {"topics": [_json(topic, ends) | configs[topic.name].json() for topic in found]},
+        lambda: [part for topic in rows for part in _sections(topic, ends, configs[topic.name])],
+        lambda: {"topics": [_json(topic, ends) | configs[topic.name].json() for topic in rows]},
     )
 
 
@@ -148,9 +148,12 @@ async def _ends(admin: Admin, found: list[TopicInfo], timestamp: int | None) -> 
     ends = {each: (first[each].offset, last[each].offset) for each in online}
     if timestamp is None:
         return {**ends}
-    at = await admin.list_offsets(dict.fromkeys(online, timestamp))
+    offsets = await admin.list_offsets(dict.fromkeys(online, timestamp))
     return {
-        each: (*ends[each], at[each].offset if at[each].offset >= 0 else last[each].offset)
+        each: (
+            *ends[each],
+            offsets[each].offset if offsets[each].offset >= 0 else last[each].offset,
+        )
         for each in online
     }
 
