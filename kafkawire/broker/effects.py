@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ..display import printable
 from ..primitives import Message, Structure
 from ..protocol import ErrorCode
 from ..protocol.fields import Field, Step, steps_to
@@ -75,8 +76,8 @@ class Report(NamedTuple):
             outcome = "no response"
         else:
             codes = sorted(set(error_codes(response, request.version)))
-            outcome = ", ".join(ErrorCode(code).name for code in codes) or "ok"
-        client = "" if request.client_id is None else f", client {request.client_id}"
+            outcome = ", ".join(map(ErrorCode.name_of, codes)) or "ok"
+        client = "" if request.client_id is None else f", client {printable(request.client_id)}"
         return f"<{name} v{request.version}{client}, broker {request.node_id}: {outcome}>"
 
 

@@ -453,6 +453,8 @@ def test_the_text_of_a_request_is_a_line_with_its_errors(kafka_broker: ServerThr
     assert repr(retried) == f"<Produce v{version}, client app, broker 1: ok>"
     unanswered = retried._replace(result=None, request=retried.request._replace(client_id=None))
     assert repr(unanswered) == f"<Produce v{version}, broker 1: no response>"
+    hostile = unanswered._replace(request=retried.request._replace(client_id="\x1b[2J"))
+    assert repr(hostile) == f"<Produce v{version}, client \\x1b[2J, broker 1: no response>"
 
 
 @pytest.mark.parametrize("seconds", [-5, float("inf"), float("nan")])
