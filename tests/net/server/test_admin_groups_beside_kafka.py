@@ -27,8 +27,8 @@ from ...real.wire import CLIENT_ID, Wire
 from . import test_beside_kafka as beside
 from . import test_shares_beside_kafka as shares
 from . import test_streams_beside_kafka as streams
-from .test_beside_kafka import Fields, created
-from .test_shares_beside_kafka import SETTINGS, Peer, config
+from .test_beside_kafka import Fields
+from .test_shares_beside_kafka import SETTINGS, Peer, config, create_topic, settled_consumer
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
@@ -52,38 +52,13 @@ def is_none(describe: Callable[[list[str]], object], *group_ids: str) -> None:
         describe(list(group_ids))
 
 
-def create(peer: Peer, topic: str, group: str, partitions: int = 2) -> None:
-    """Create a topic, and wait until the coordinator of a group assigns its partitions."""
-    peer.exchange("CreateTopics", 7, created(topic, partitions))
-    for group_id in (group, "probe"):
-        peer.exchange("FindCoordinator", 6, {"keyType": 0, "coordinatorKeys": [group_id]})
-    assigned(peer, "probe", topic)
-    peer.exchange("ConsumerGroupHeartbeat", 1, beside.beat("a", -1, group="probe"))
-
-
-def assigned(peer: Peer, group: str, topic: str, **more: str) -> None:
-    """Send heartbeats of a member until it has partitions."""
-    joins = {**beside.beat("a", group=group), "subscribedTopicNames": [topic], **more}
-    responses: list[Any] = [peer.exchange("ConsumerGroupHeartbeat", 1, joins)]
-
-    def has_partitions() -> bool:
-        last = responses[-1]
-        if last.assignment is not None and last.assignment.topic_partitions:
-            return True
-        goes_on = beside.beat("a", last.member_epoch, group=group)
-        responses.append(peer.exchange("ConsumerGroupHeartbeat", 1, goes_on))
-        return False
-
-    until(has_partitions)
-
-
 def test_share_groups(both: tuple[int, int]) -> None:
     """Two members share a partition, until one leaves."""
 
     def described(port: int) -> list[ShareGroupInfo]:
         with Wire(port) as wire, admin_of(port) as admin:
             peer = Peer(wire)
-            create(peer, shares.TOPIC, shares.GROUP, partitions=1)
+            create_topic(peer, shares.TOPIC, shares.GROUP, partitions=1)
             epochs = {member: shares.settled_member(peer, member) for member in ("n", "m")}
             first = admin.describe_share_groups([shares.GROUP])
             peer.exchange("ShareGroupHeartbeat", 1, shares.beat("n", -1))
@@ -111,7 +86,7 @@ def test_streams_groups(both: tuple[int, int]) -> None:
     def described(port: int) -> list[StreamsGroupInfo]:
         with Wire(port) as wire, admin_of(port) as admin:
             peer = Peer(wire)
-            create(peer, streams.TOPIC, streams.GROUP)
+            create_topic(peer, streams.TOPIC, streams.GROUP)
             for key in ("initial.rebalance.delay.ms", "assignment.interval.ms"):
                 change = config(f"streams.{key}", "0", streams.GROUP)
                 peer.exchange("IncrementalAlterConfigs", 1, change)
@@ -167,8 +142,8 @@ def test_consumer_groups(both: tuple[int, int]) -> None:
     def described(port: int) -> list[ConsumerGroupInfo]:
         with Wire(port) as wire, admin_of(port) as admin:
             peer = Peer(wire)
-            create(peer, beside.TOPIC, "new")
-            assigned(peer, "new", beside.TOPIC, instanceId="i", rackId="r")
+            create_topic(peer, beside.TOPIC, "new")
+            settled_consumer(peer, "new", beside.TOPIC, instanceId="i", rackId="r")
             here = {"bootstrap.servers": f"127.0.0.1:{port}", "client.id": "reader"}
             with Consumer({**here, "group.id": "old", "group.protocol": "classic"}) as reader:
                 reader.subscribe([beside.TOPIC])

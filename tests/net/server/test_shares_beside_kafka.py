@@ -35,6 +35,7 @@ from .test_beside_kafka import (
     joining,
     uuid,
 )
+from .test_beside_kafka import beat as consumer_beat
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
@@ -114,12 +115,41 @@ def config(key: str, value: str | None, group: str = GROUP) -> Fields:
     return {"resources": [resource], "validateOnly": False}
 
 
-def settled_member(peer: Peer, member: str) -> int:
+def create_topic(peer: Peer, topic: str, group: str, partitions: int = 2) -> None:
+    """Create a topic, and wait until the coordinator of a group assigns its partitions.
+
+    A group that joins before has a greater epoch: it is assigned what is new.
+    """
+    peer.exchange("CreateTopics", 7, created(topic, partitions))
+    for group_id in (group, "probe"):
+        peer.exchange("FindCoordinator", 6, {"keyType": 0, "coordinatorKeys": [group_id]})
+    settled_consumer(peer, "probe", topic)
+    peer.exchange("ConsumerGroupHeartbeat", 1, consumer_beat("a", -1, group="probe"))
+    peer.exchange("DeleteGroups", 2, {"groupsNames": ["probe"]})
+
+
+def settled_consumer(peer: Peer, group: str, topic: str, **more: str) -> None:
+    """Send heartbeats of the member of a consumer group until it has partitions."""
+    joins = {**consumer_beat("a", group=group), "subscribedTopicNames": [topic], **more}
+    responses: list[Any] = [peer.exchange("ConsumerGroupHeartbeat", 1, joins)]
+
+    def has_partitions() -> bool:
+        last = responses[-1]
+        if last.assignment is not None and last.assignment.topic_partitions:
+            return True
+        goes_on = consumer_beat("a", last.member_epoch, group=group)
+        responses.append(peer.exchange("ConsumerGroupHeartbeat", 1, goes_on))
+        return False
+
+    until(has_partitions)
+
+
+def settled_member(peer: Peer, member: str, group: str = GROUP) -> int:
     """Send heartbeats until a member has its partitions; return its epoch."""
     epochs = [0]
 
     def assigned() -> bool:
-        response: Any = peer.exchange("ShareGroupHeartbeat", 1, beat(member, epochs[-1]))
+        response: Any = peer.exchange("ShareGroupHeartbeat", 1, beat(member, epochs[-1], group))
         epochs.append(response.member_epoch)
         return response.assignment is not None and bool(response.assignment.topic_partitions)
 
@@ -421,7 +451,7 @@ def changes_of_offsets(peer: Peer) -> None:
 def story(port: int) -> list[tuple[str, str]]:
     with Wire(port) as wire:
         peer = Peer(wire)
-        peer.exchange("CreateTopics", 7, created(TOPIC))
+        create_topic(peer, TOPIC, GROUP)
         named = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
         metadata = wire.exchange(named, 12, MetadataResponse)
         peer.topic_id = uuid(metadata.topics[0].topic_id)

@@ -16,8 +16,8 @@ from tests.real.java import RELEASE
 
 from ...real.broker import Broker
 from ...real.wire import Wire
-from .test_beside_kafka import Fields, commit, created
-from .test_shares_beside_kafka import SETTINGS, Peer, config
+from .test_beside_kafka import Fields, commit
+from .test_shares_beside_kafka import SETTINGS, Peer, config, create_topic
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
@@ -239,9 +239,8 @@ def leaving(peer: Peer, epoch: int) -> None:
 def story(port: int) -> list[tuple[str, str]]:
     with Wire(port) as wire:
         peer = Peer(wire)
-        peer.exchange("CreateTopics", 7, created(TOPIC))
-        peer.exchange("FindCoordinator", 6, {"keyType": 0, "coordinatorKeys": [GROUP]})
-        for group in (GROUP, f"{GROUP}-missing"):
+        create_topic(peer, TOPIC, GROUP)
+        for group in (GROUP, f"{GROUP}-missing", f"{GROUP}-new"):
             for key in ("initial.rebalance.delay.ms", "assignment.interval.ms"):
                 change = config(f"streams.{key}", "0", group)
                 peer.say(f"set {key}", "IncrementalAlterConfigs", 1, change)
