@@ -87,6 +87,7 @@ def _group_request(
         request.client_id or "",
         f"/{request.client_host}",
         may_describe=_may_describe(broker, request),
+        owned_topics=len(owned or ()),
     )
 
 

@@ -307,6 +307,7 @@ JOIN = HeartbeatRequest("g", "m", 0, None, None, 1000, frozenset({"t"}), None, N
         ({"rebalance_timeout_ms": -1}, "RebalanceTimeoutMs must be provided in first request."),
         ({"owned": None}, "TopicPartitions must be empty when (re-)joining."),
         ({"owned": P("t-0")}, "TopicPartitions must be empty when (re-)joining."),
+        ({"owned_topics": 1}, "TopicPartitions must be empty when (re-)joining."),
         (
             {"topic_names": None},
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "

@@ -323,6 +323,10 @@ def consumer_groups() -> Iterator[Step]:
         ("no rack", beat("a", rackId="")),
         ("no timeout", beat("a", rebalanceTimeoutMs=-1)),
         ("no partitions", beat("a", topicPartitions=None)),
+        (
+            "a topic without partitions",
+            beat("a", topicPartitions=[{"topicId": uuid(bytes(15) + b"\7"), "partitions": []}]),
+        ),
         ("no topics", beat("a", subscribedTopicNames=None)),
         ("epoch -2 of a dynamic member", beat("a", -2)),
         ("epoch -3", beat("a", -3)),

@@ -26,6 +26,7 @@ GROUP: Final = "beside-streams-group"
 HEARTBEAT: Final = "StreamsGroupHeartbeat"
 NO_TASKS: Final[Fields] = {"activeTasks": [], "standbyTasks": [], "warmupTasks": []}
 ALL_TASKS: Final = [{"subtopologyId": each, "partitions": [0, 1]} for each in ("0", "1")]
+NO_PARTITIONS: Final = [{"subtopologyId": "0", "partitions": []}]
 NO_SUCH_TASK: Final = [{"subtopologyId": "0", "partitions": [9]}]
 
 
@@ -99,6 +100,8 @@ def refused(peer: Peer) -> None:
         ("no topology", beat("m", topology=None)),
         ("no timeout", beat("m", rebalanceTimeoutMs=-1)),
         ("tasks", beat("m", activeTasks=ALL_TASKS)),
+        *((f"{kind} without partitions", beat("m") | {kind: NO_PARTITIONS}) for kind in NO_TASKS),
+        *((f"no {kind}", beat("m") | {kind: None}) for kind in NO_TASKS),
         ("epoch -2", beat("m", -2)),
         ("epoch -3", beat("m", -3)),
         ("a topology later", beat("m", 1, topology=topology())),

@@ -59,7 +59,7 @@ def _invalid_field(request: HeartbeatRequest, version: int) -> str | None:
             "RebalanceTimeoutMs must be provided in first request.",
         ),
         (
-            joins and request.owned != frozenset(),
+            joins and (request.owned != frozenset() or request.owned_topics > 0),
             "TopicPartitions must be empty when (re-)joining.",
         ),
         (
