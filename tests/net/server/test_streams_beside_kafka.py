@@ -173,6 +173,39 @@ def missing(peer: Peer) -> None:
     peer.say("delete it", "DeleteGroups", 2, {"groupsNames": [group]})
 
 
+def created_group(peer: Peer) -> None:
+    """Report offsets and an endpoint, and shut down, in the heartbeat that creates a group."""
+    group = f"{GROUP}-new"
+    task = {"subtopologyId": "0", "partition": 0}
+    reported: Fields = {
+        "group": group,
+        "topology": {"epoch": 0, "subtopologies": [subtopology("0", sourceTopics=[TOPIC])]},
+        "taskOffsets": [task | {"offset": 5}],
+        "taskEndOffsets": [task | {"offset": 7}],
+        "userEndpoint": {"host": "there", "port": 8080},
+    }
+
+    def described(what: str) -> None:
+        groups = {"groupIds": [group], "includeAuthorizedOperations": False}
+        peer.say(f"describe {what}", "StreamsGroupDescribe", 1, groups)
+
+    first = beat("m", **reported, shutdownApplication=True)
+    creates: Any = peer.say("create a group", HEARTBEAT, 1, first)
+    described("what is created")
+    goes_on = beat("m", creates.member_epoch, group=group)
+    peer.say("what is kept of the first heartbeat", HEARTBEAT, 1, goes_on)
+    peer.say("join it", HEARTBEAT, 1, beat("n", **reported))
+    described("with a second member")
+    goes_on = beat("m", creates.member_epoch, group=group, endpointInformationEpoch=1)
+    peer.say("what is kept of the second", HEARTBEAT, 1, goes_on)
+    for each in "mn":
+        peer.say(f"{each} leaves", HEARTBEAT, 1, beat(each, -1, group=group))
+    peer.say("join it when it is empty", HEARTBEAT, 1, first)
+    described("with its third member")
+    peer.say("leave", HEARTBEAT, 1, beat("m", -1, group=group))
+    peer.say("delete it", "DeleteGroups", 2, {"groupsNames": [group]})
+
+
 def member(peer: Peer) -> int:
     joined: Any = peer.say("join", HEARTBEAT, 1, beat("m"))
     epoch = settled_member(peer, "m", joined.member_epoch)
@@ -256,6 +289,7 @@ def story(port: int) -> list[tuple[str, str]]:
             peer.say(f"set {key} to {value}", "IncrementalAlterConfigs", 1, change)
         refused(peer)
         missing(peer)
+        created_group(peer)
         epoch = member(peer)
         others(peer, epoch)
         leaving(peer, epoch)

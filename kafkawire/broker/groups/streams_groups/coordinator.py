@@ -74,6 +74,7 @@ class StreamsGroups(ModernGroups[StreamsGroup]):
     def heartbeat(self, request: StreamsHeartbeat, now: float) -> HeartbeatResult | Refusal:
         """Handle a heartbeat whose fields are valid; a member that joins may create its group."""
         group = self._groups.get(request.group_id)
+        is_new = group is None
         if group is None:
             if not request.joins:
                 kind = "Group" if request.member_epoch < JOIN else "Streams group"
@@ -85,9 +86,13 @@ class StreamsGroups(ModernGroups[StreamsGroup]):
         if not self._admits(group, request):
             return Refusal(E.GROUP_MAX_SIZE_REACHED, "Too many members, or too large ones.")
         result = group.handle(request, self.topics, now, self._context.wall_ms(now))
-        if not isinstance(result, Refusal):
-            self._groups[request.group_id] = group
-            self.log(group, now)
+        if isinstance(result, Refusal):
+            return result
+        if is_new:
+            group.forget_unlogged()
+            result = result._replace(endpoint_epoch=group.endpoint_epoch)
+        self._groups[request.group_id] = group
+        self.log(group, now)
         return result
 
     def _admits(self, group: StreamsGroup, request: StreamsHeartbeat) -> bool:

@@ -174,6 +174,12 @@ class StreamsGroupMetadata:
         self.apply(change)
         self.changes.append(change)
 
+    def forget_unlogged(self) -> None:
+        """Forget what is not logged of the heartbeat that created the group, as Kafka does."""
+        self.offsets.clear()
+        self.endpoint_epoch = 0
+        self.shut_down_by = None
+
     def apply(self, change: Change) -> None:
         """Apply a change: a new one, or one of the log."""
         match change:
