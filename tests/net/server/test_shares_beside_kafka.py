@@ -238,8 +238,8 @@ def configs(peer: Peer) -> None:
     peer.say("configs", "DescribeConfigs", 4, {"resources": [resource], "includeSynonyms": True})
 
 
-def produce(peer: Peer, records: str) -> None:
-    data = {"index": 0, "records": records}
+def produce(peer: Peer, records: str, partition: int = 0) -> None:
+    data = {"index": partition, "records": records}
     peer.exchange("Produce", 12, {
         "transactionalId": None, "acks": -1, "timeoutMs": 1000,
         "topicData": [{"name": TOPIC, "partitionData": [data]}],
@@ -336,12 +336,12 @@ def deliveries(peer: Peer) -> None:
     offsets(peer, "at the end")
 
 
-def delivered(peer: Peer, what: str) -> None:
-    """Open a session, and fetch until records are there, which are compared."""
+def delivered(peer: Peer, what: str, epoch: int = 0, **more: Any) -> int:
+    """Fetch until records are there, which are compared; return the next epoch of the session."""
     found: list[list[tuple[int, int, int]]] = []
 
     def acquired() -> bool:
-        response: Any = peer.exchange("ShareFetch", 2, fetch(peer, len(found)))
+        response: Any = peer.exchange("ShareFetch", 2, fetch(peer, epoch + len(found), **more))
         found.append(
             [
                 (each.first_offset, each.last_offset, each.delivery_count)
@@ -354,6 +354,7 @@ def delivered(peer: Peer, what: str) -> None:
 
     until(acquired)
     peer.responses.append((f"ShareFetch: {what}", str(found[-1])))
+    return epoch + len(found)
 
 
 def offsets(peer: Peer, when: str) -> None:
@@ -413,6 +414,41 @@ def states(peer: Peer) -> None:
         peer.say(f"read after {first}", f"Read{state}", 0, read)
 
 
+def lags(peer: Peer) -> None:
+    """Accept two of three records, and release the other: each of them, at once and one by one."""
+    produce(peer, batch(*[b"v"] * 3), 1)
+    accept, release = 1, 2
+    for released in range(3):
+        types = [release if offset == released else accept for offset in range(3)]
+        for what, acknowledged in (
+            ("at once", [(0, 2, types)]),
+            ("one by one", [(offset, offset, [types[offset]]) for offset in range(3)]),
+        ):
+            lag(peer, f"{GROUP} {released} {what}", acknowledged)
+
+
+def lag(peer: Peer, group: str, acknowledged: list[tuple[int, int, list[int]]]) -> None:
+    """Acknowledge the three records of partition 1, and fetch what is released."""
+
+    def partition(*these: tuple[int, int, list[int]]) -> Fields:
+        acknowledges = {"partitionIndex": 1, "acknowledgementBatches": batches(these)}
+        topic = {"topicId": peer.topic_id, "partitions": [acknowledges]}
+        return {"groupId": group, "topics": [topic]}
+
+    named = {"groupId": group, "topics": [{"topicName": TOPIC, "partitions": [1]}]}
+    earliest = config("share.auto.offset.reset", "earliest", group)
+    peer.exchange("IncrementalAlterConfigs", 1, earliest)
+    settled_member(peer, "m", group)
+    epoch = delivered(peer, f"three records of {group}", **partition())
+    for one in acknowledged:
+        fields = acknowledge(peer, epoch, **partition(one))
+        peer.say(f"{one} of {group}", "ShareAcknowledge", 2, fields)
+        peer.say(f"after {one} of {group}", "DescribeShareGroupOffsets", 1, {"groups": [named]})
+        epoch += 1
+    delivered(peer, f"what is released of {group}", epoch, **partition())
+    peer.say(f"fetched again of {group}", "DescribeShareGroupOffsets", 1, {"groups": [named]})
+
+
 def changes_of_offsets(peer: Peer) -> None:
     alter, delete = "AlterShareGroupOffsets", "DeleteShareGroupOffsets"
     topics = [
@@ -460,6 +496,7 @@ def story(port: int) -> list[tuple[str, str]]:
         groups(peer)
         sessions(peer)
         deliveries(peer)
+        lags(peer)
         changes_of_offsets(peer)
         return peer.responses
 
