@@ -104,6 +104,12 @@ CAPTURE: Final = (
 PRODUCER: Final = ("batch", "checking", "partition_queue", "record_accumulator", "sticky")
 """Modules of `kafkawire.client.producer` that handle every record."""
 
+COMPRESSION: Final = tuple(
+    f"kafkawire/records/compression/{name}.py"
+    for name in ("bounds", "codecs", "decompression", "gzip", "lz4", "snappy", "zstd")
+)
+"""Codecs of records."""
+
 RUNTIME: Final = (
     *(f"kafkawire/capture/{name}.py" for name in CAPTURE),
     *(f"kafkawire/client/producer/{name}.py" for name in PRODUCER),
@@ -122,13 +128,7 @@ RUNTIME: Final = (
     "kafkawire/records/column_decoding.py",
     "kafkawire/records/column_reading.py",
     "kafkawire/records/columns.py",
-    "kafkawire/records/compression/codecs.py",
-    "kafkawire/records/compression/decompression.py",
-    "kafkawire/records/compression/gzip.py",
-    "kafkawire/records/compression/lz4.py",
-    "kafkawire/records/compression/pieces.py",
-    "kafkawire/records/compression/snappy.py",
-    "kafkawire/records/compression/zstd.py",
+    *COMPRESSION,
     "kafkawire/records/cursor.py",
     "kafkawire/records/decoding.py",
     "kafkawire/records/encoding.py",
@@ -201,13 +201,7 @@ RARE: Final = (
     "kafkawire/primitives/limits.py",
     "kafkawire/protocol/json_text.py",
     "kafkawire/protocol/packages.py",
-    "kafkawire/records/compression/codecs.py",
-    "kafkawire/records/compression/decompression.py",
-    "kafkawire/records/compression/gzip.py",
-    "kafkawire/records/compression/lz4.py",
-    "kafkawire/records/compression/pieces.py",
-    "kafkawire/records/compression/snappy.py",
-    "kafkawire/records/compression/zstd.py",
+    *COMPRESSION,
     "kafkawire/records/legacy.py",
     "kafkawire/records/limits.py",
     "kafkawire/records/message_set.py",

@@ -20,7 +20,7 @@ from .batch import HEADER_BYTES, Batch
 from .column_decoding import add_some
 from .columns import Columns
 from .compression.codecs import COMPRESSION_BITS, codec_of
-from .compression.pieces import PIECES
+from .compression.decompression import pieces
 from .cursor import Cursor
 from .decoding import SMALLEST_RECORD
 from .legacy import Span
@@ -100,7 +100,7 @@ class ColumnReader:
         batch = self.batch
         codec = codec_of(batch.attributes, batch.magic)
         stream = batch.data[batch.start + HEADER_BYTES : batch.end]
-        return PIECES[codec](stream, batch.magic, limit, batch.limits.max_frames)
+        return pieces(codec, stream, batch.magic, limit, batch.limits.max_frames)
 
     def fill(self) -> None:
         """Read the next window, if the records of this one were added."""

@@ -19,10 +19,9 @@ from kafkawire.capture.tables import records
 from kafkawire.errors import CorruptBatch, LimitExceeded, UnsupportedCompression
 from kafkawire.magic_numbers import LZ4
 from kafkawire.records import DEFAULT_RECORD_LIMITS, Budget, Compression, RecordBatches
-from kafkawire.records.compression import codecs, decompression, lz4, pieces, snappy
+from kafkawire.records.compression import codecs, lz4, snappy
 from kafkawire.records.compression.codecs import compress
 from kafkawire.records.compression.decompression import decompress, opened
-from kafkawire.records.compression.packages import PACKAGES, package_of
 
 CODECS = [codec for codec in Compression if codec != Compression.NONE]
 TEXT = b"the quick brown fox jumps over the lazy dog. " * 3000
@@ -247,21 +246,21 @@ def test_no_two_threads_share_what_is_kept(codec: Compression) -> None:
 @pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
 def test_missing_package_is_named(codec: Compression, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = compress(codec, b"data", 2)
-    package = PACKAGES[codec.name.lower()]
-    for module in [package, f"{package}.frame"]:
+    package = codecs.CODECS[codec].package
+    assert package is not None
+    for module in [package.name, f"{package.name}.frame"]:
         monkeypatch.setitem(sys.modules, module, None)
-    package_of.cache_clear()
-    with pytest.raises(UnsupportedCompression, match=f"needs the package {package}"):
+    monkeypatch.delitem(vars(package), "module")
+    with pytest.raises(UnsupportedCompression, match=f"needs the package {package.name}"):
         decompress(codec, stream, 2, PLENTY)
     assert decompress(Compression.GZIP, compress(Compression.GZIP, b"", 2), 2, 0) == b""
 
 
-def test_every_codec_is_in_each_table() -> None:
+def test_every_codec_has_its_row() -> None:
     """One that is added to `Compression` is missing nowhere, nor in the names that are texts."""
-    number = len(Compression)
-    tables = codecs.FROM_MAGIC, codecs.COMPRESSORS, decompression.DECOMPRESSORS, pieces.PIECES
-    assert [len(table) for table in tables] == [number] * len(tables)
-    assert set(PACKAGES) == set(codecs.CODEC_NAMES[1:])
+    assert [row.compression for row in codecs.CODECS] == list(Compression)
+    packages = [row.package for row in codecs.CODECS if row.package is not None]
+    assert [package.codec for package in packages] == list(codecs.CODEC_NAMES[1:])
     (column,) = (each for each in records.COLUMNS if each.name == "codec")
     assert re.findall(r"`(\w+)`", column.description) == list(codecs.CODEC_NAMES)
     dissector = resources.files("kafkawire_codegen") / "templates" / "wireshark" / "fields.lua"

@@ -34,9 +34,9 @@ from kafkawire.records import (
 )
 from kafkawire.records.batch import HEADER_BYTES
 from kafkawire.records.checksum import crc32, crc32c
-from kafkawire.records.compression.codecs import FROM_MAGIC, compress
-from kafkawire.records.compression.decompression import decompress
-from kafkawire.records.compression.pieces import readable_part
+from kafkawire.records.compression.codecs import CODECS as ROWS
+from kafkawire.records.compression.codecs import compress
+from kafkawire.records.compression.decompression import decompress, readable_part
 from tests.fuzzing import mutate, replayable, seeds
 
 from .test_hostile import with_records
@@ -44,7 +44,7 @@ from .test_partial import read_both, wrapped
 
 CODECS: Final = [codec for codec in Compression if codec != Compression.NONE]
 FORMATS: Final = [
-    (magic, codec) for magic in (0, 1, 2) for codec in Compression if FROM_MAGIC[codec] <= magic
+    (magic, row.compression) for magic in (0, 1, 2) for row in ROWS if row.from_magic <= magic
 ]
 TIGHT: Final = RecordLimits(1 << 16, 300, 1 << 17, 500, 8)
 

@@ -26,8 +26,7 @@ from kafkawire.records import (
     RecordLimits,
 )
 from kafkawire.records.compression.codecs import compress
-from kafkawire.records.compression.decompression import decompress
-from kafkawire.records.compression.pieces import readable_part
+from kafkawire.records.compression.decompression import decompress, readable_part
 from kafkawire.records.compression.snappy import JAVA_HEADER
 
 from .test_hostile import with_records

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from ...errors import CorruptBatch, DecodeError, InvalidLength, UnsupportedCompression, WireError
 from ...protocol import ErrorCode
 from ...records import Batch, BatchBuilder, Compression, RecordBatches, reencode
-from ...records.compression.codecs import CODECS, TOPIC_CODEC_NAMES
+from ...records.compression.codecs import TOPIC_CODEC_NAMES
 from ...records.legacy import LOG_APPEND_TIME_BIT
 from ...records.validated import ValidatedBatch
 from ..configs import Settings
@@ -32,7 +32,7 @@ ZSTD_FROM: Final = 7
 """The first Produce versions with a single batch of magic 2, and with zstd."""
 NO_TIMESTAMP: Final = -1
 ANY_TIME: Final = range(-(2**63), 2**63)
-NAMED: Final = dict(zip(TOPIC_CODEC_NAMES, CODECS, strict=True))
+NAMED: Final = dict(zip(TOPIC_CODEC_NAMES, Compression, strict=True))
 
 
 class RecordError(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Final
 
 from ...messages.api_key import ApiKey
 from ...protocol.secrets import METADATA_TOPICS, placeholder
+from ...records.compression.codecs import CODEC_NAMES
 from ..exchanges.topic_ids import Topic
 from .columns import (
     BOOL,
@@ -27,6 +28,7 @@ from .extraction.record_batches import (
     RecordsField,
 )
 
+_CODECS: Final = f"`{'`, `'.join(CODEC_NAMES[:-1])}` or `{CODEC_NAMES[-1]}`"
 HEADERS: Final = list_of(struct_of(key=TEXT, value=BYTES, key_bytes=BYTES))
 
 COLUMNS: Final[Columns] = (
@@ -49,7 +51,7 @@ COLUMNS: Final[Columns] = (
         "Headers in order; `key_bytes`: of a key that is not UTF-8, shown with U+FFFD, else null.",
     ),
     Column("magic", INT8, "Format version (magic) of the batch: 0, 1 or 2."),
-    Column("codec", TEXT, "Compression of the batch: `none`, `gzip`, `snappy`, `lz4` or `zstd`."),
+    Column("codec", TEXT, f"Compression of the batch: {_CODECS}."),
     Column("producer_id", INT64, "Producer id, -1 for none."),
     Column("producer_epoch", INT16, "Producer epoch, -1 for none."),
     Column("sequence", INT32, "Sequence number of the record, -1 for none."),

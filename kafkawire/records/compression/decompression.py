@@ -4,35 +4,23 @@ Memory is allocated for actual output, never for a declared size, and time is li
 bytes in and out. Each codec's package is imported on demand; a missing one raises
 UnsupportedCompression with its name.
 
-    gzip    RFC 1952, one or more members                    zlib-ng
-    snappy  Java's framing (xerial), or one raw block        cramjam
-    lz4     frames; magic 0 has a header checksum of its own lz4
-    zstd    RFC 8878 frames                                  zstandard
+    gzip    RFC 1952, one or more members; parts of doubling size    zlib-ng
+    snappy  Java's framing (xerial), or one raw block; blocks        cramjam
+    lz4     frames; magic 0 has a header checksum of its own; blocks lz4
+    zstd    RFC 8878 frames; blocks                                  zstandard
 
 Batches of one member or frame, which nearly all are, are decompressed at once. Others, and corrupt
-ones, are read again in pieces (see `pieces`).
+ones, are read again in pieces: the output before a fault is yielded before the fault is raised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Iterator
 
-from ...errors import CorruptBatch, LimitExceeded, WireError
+from ...errors import LimitExceeded, WireError
 from ..limits import Budget
-from . import gzip, lz4
-from .codecs import Compression
-from .packages import give_back, package_of, taken
-from .pieces import (
-    MAX_FRAMES,
-    bomb,
-    capacity,
-    gzip_pieces,
-    lz4_pieces,
-    readable_part,
-    snappy_pieces,
-    zstd_pieces,
-)
+from .bounds import MAX_FRAMES
+from .codecs import CODECS, Compression
 
 
 def decompress(
@@ -42,7 +30,16 @@ def decompress(
 
     Raises LimitExceeded with the ratio reached, CorruptBatch if the data is corrupt.
     """
-    return DECOMPRESSORS[codec](data, magic, limit, max_frames)
+    read = CODECS[codec].decompress
+    return read(data, magic, limit, max_frames)
+
+
+def pieces(
+    codec: Compression, data: bytes, magic: int, limit: int, max_frames: int = MAX_FRAMES
+) -> Iterator[bytes]:
+    """Decompress in pieces; the same errors, after the output before them."""
+    read = CODECS[codec].pieces
+    return read(data, magic, limit, max_frames)
 
 
 def opened(
@@ -66,107 +63,18 @@ def opened(
     return read, fault
 
 
-# -- gzip
+def readable_part(
+    codec: Compression, data: bytes, magic: int, limit: int, max_frames: int = MAX_FRAMES
+) -> bytes:
+    """Decompress corrupt `data` up to its fault.
 
-
-def gunzip(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
-    """Read every member of a gzip stream."""
-    package = package_of("gzip")
-    member = package.decompressobj(gzip.GZIP_WINDOW)
-    try:
-        first: bytes = member.decompress(data, limit + 1)
-    except package.error as error:
-        raise CorruptBatch(f"gzip: {error}") from None
-    if len(first) > limit:
-        raise bomb("gzip", len(data), limit)
-    if not member.eof:
-        raise CorruptBatch("gzip: the stream ends inside a member")
-    if not member.unused_data:
-        return first
-    return b"".join(gzip_pieces(data, magic, limit, max_frames))
-
-
-# -- snappy
-
-
-def unsnappy(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
-    """Read Java's framing, or one raw block."""
-    parts = list(snappy_pieces(data, magic, limit, max_frames))
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-# -- lz4
-
-
-def unlz4(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
-    """Read lz4 frames; in magic 0 the header checksum is corrected first."""
-    frames = lz4.with_standard_checksum(data) if magic == 0 else data
-    package = package_of("lz4")
-    context = taken("lz4", package.create_decompression_context)
-    rest = memoryview(frames)
-    parts: list[bytes] = []
-    left, ended = limit, False
-    while not ended:
-        # one more than allowed, because the end of a frame comes with the byte after the last
-        most = capacity(len(rest), left) + 1
-        try:
-            part, read, ended = package.decompress_chunk(context, rest, max_length=most)
-        except RuntimeError as error:
-            raise CorruptBatch(f"lz4: {error}") from None
-        parts.append(part)
-        rest = rest[read:]
-        left -= len(part)
-        if left < 0:
-            raise bomb("lz4", len(data), limit)
-        if not ended and len(part) < most:
-            raise CorruptBatch("lz4: the stream ends inside a frame")
-    give_back("lz4", context)  # not after an error, because the context keeps it
-    if rest:
-        return b"".join(lz4_pieces(data, magic, limit, max_frames))
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-# -- zstd
-
-
-def unzstd(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
-    """Read zstd frames."""
-    read = short_zstd(data, capacity(len(data), limit))
-    return b"".join(zstd_pieces(data, magic, limit, max_frames)) if read is None else read
-
-
-def short_zstd(data: bytes, limit: int) -> bytes | None:
-    """Read one frame of 1 to `limit` bytes; None of others.
-
-    The package ignores bytes after an empty frame.
+    Returns all gzip output before the fault, and whole blocks of lz4, zstd and Java's snappy
+    framing; nothing of a corrupt raw block of snappy.
     """
-    package = package_of("zstd")
-    reader = taken("zstd", package.ZstdDecompressor)
+    parts: list[bytes] = []
     try:
-        size = package.frame_content_size(data)  # -1 if the frame does not declare it
-        if size == 0 or size > limit:
-            return None
-        read: bytes = reader.decompress(data, max_output_size=limit, allow_extra_data=False)
-        return read
-    except package.ZstdError:
-        return None
-    finally:
-        give_back("zstd", reader)
-
-
-# -- by codec
-
-
-def as_it_is(data: bytes, _magic: int, _limit: int, _max_frames: int) -> bytes:
-    """Return the data: no codec."""
-    return data
-
-
-DECOMPRESSORS: Final[tuple[Callable[[bytes, int, int, int], bytes], ...]] = (
-    as_it_is,
-    gunzip,
-    unsnappy,
-    unlz4,
-    unzstd,
-)
-"""By codec."""
+        for part in pieces(codec, data, magic, limit, max_frames):
+            parts.append(part)  # not `extend`: output before an error is kept
+    except WireError:
+        pass  # already reported by `decompress`
+    return b"".join(parts)

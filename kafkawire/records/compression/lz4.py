@@ -1,4 +1,4 @@
-"""Writes lz4 frames as Kafka does, and handles the header checksum of magic 0.
+"""Writes lz4 frames as Kafka does, and reads them, in whole and block by block.
 
 A frame of magic 0 is read with either checksum and written with Kafka's; other frames are not
 changed.
@@ -15,10 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
 from ...errors import CorruptBatch
 from ...magic_numbers import LZ4, is_skippable
+from .bounds import bomb, capacity, too_many
+from .packages import Package, give_back, taken
+
+PACKAGE: Final[Package] = Package("lz4", "lz4", "lz4.frame")
+BLOCKS: Final[Package] = Package("lz4", "lz4", "lz4.block")
 
 WORD: Final = Struct("<I")
 
@@ -117,7 +122,7 @@ def block_ends(data: bytes, start: int) -> Iterator[int]:
     yield min(pos, end)
 
 
-def parts(data: bytes) -> Iterator[bytes]:
+def cut(data: bytes) -> Iterator[bytes]:
     """Cut `data` into blocks."""
     for start in range(0, len(data), BLOCK_BYTES):
         yield data[start : start + BLOCK_BYTES]
@@ -127,7 +132,7 @@ def frame(data: bytes, magic: int, compress_block: Callable[[bytes], bytes]) -> 
     """Put `data` into one frame; a block that would not shrink is stored."""
     header = LZ4 + DESCRIPTOR
     out = [header, bytes([checksum(header if magic == 0 else DESCRIPTOR)])]
-    for part in parts(data):
+    for part in cut(data):
         block = compress_block(part)
         if len(block) < len(part):
             out += [WORD.pack(len(block)), block]
@@ -135,3 +140,87 @@ def frame(data: bytes, magic: int, compress_block: Callable[[bytes], bytes]) -> 
             out += [WORD.pack(len(part) | STORED), part]
     out.append(END)
     return b"".join(out)
+
+
+# -- in whole and in part
+
+
+def compress(data: bytes, magic: int, level: int | None) -> bytes:
+    """Write one lz4 frame; a level chooses the slow, dense mode."""
+    compress_block = BLOCKS.module.compress
+    dense = {} if level is None else {"mode": "high_compression", "compression": level}
+    return frame(data, magic, lambda part: compress_block(part, store_size=False, **dense))
+
+
+def decompress(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
+    """Read lz4 frames; in magic 0 the header checksum is corrected first."""
+    frames = with_standard_checksum(data) if magic == 0 else data
+    package = PACKAGE.module
+    context = taken("lz4", package.create_decompression_context)
+    rest = memoryview(frames)
+    parts: list[bytes] = []
+    left, ended = limit, False
+    while not ended:
+        # one more than allowed, because the end of a frame comes with the byte after the last
+        most = capacity(len(rest), left) + 1
+        try:
+            part, read, ended = package.decompress_chunk(context, rest, max_length=most)
+        except RuntimeError as error:
+            raise CorruptBatch(f"lz4: {error}") from None
+        parts.append(part)
+        rest = rest[read:]
+        left -= len(part)
+        if left < 0:
+            raise bomb("lz4", len(data), limit)
+        if not ended and len(part) < most:
+            raise CorruptBatch("lz4: the stream ends inside a frame")
+    give_back("lz4", context)  # not after an error, because the context keeps it
+    if rest:
+        return b"".join(pieces(data, magic, limit, max_frames))
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def pieces(data: bytes, magic: int, limit: int, max_frames: int) -> Iterator[bytes]:
+    """Read lz4 frames block by block."""
+    frames = with_standard_checksum(data) if magic == 0 else data
+    package = PACKAGE.module
+    left = limit
+    at = count = 0
+    while at < len(frames) or not count:
+        count += 1
+        if count > max_frames:
+            raise too_many("lz4", "frames", max_frames)
+        context = package.create_decompression_context()
+        ended = False
+        for end in block_ends(frames, at):
+            part, ended = decompressed_block(context, frames[at:end], left)
+            left -= len(part)
+            if left < 0:
+                raise bomb("lz4", len(data), limit)
+            yield part
+            at = end
+        if not ended:
+            raise CorruptBatch("lz4: the stream ends inside a frame")
+
+
+def decompressed_block(context: Any, block: bytes, limit: int) -> tuple[bytes, bool]:
+    """Decompress a block in a frame's context; return (output, whether the frame ended).
+
+    Output beyond `limit` is not read.
+    """
+    package = PACKAGE.module
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        most = capacity(len(block), limit - size) + 1
+        try:
+            part, read, ended = package.decompress_chunk(context, block, max_length=most)
+        except RuntimeError as error:
+            raise CorruptBatch(f"lz4: {error}") from None
+        parts.append(part)
+        size += len(part)
+        block = block[read:]
+        if ended and block:
+            raise CorruptBatch(f"lz4: {len(block)} bytes after the end of a frame")
+        if ended or size > limit or (not block and len(part) < most):
+            return parts[0] if len(parts) == 1 else b"".join(parts), ended

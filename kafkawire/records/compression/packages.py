@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import cache
+from functools import cached_property
 from typing import Any, Final
 
 from ...errors import UnsupportedCompression
 
-PACKAGES: Final = {"gzip": "zlib-ng", "snappy": "cramjam", "lz4": "lz4", "zstd": "zstandard"}
 
-MODULES: Final = {"gzip": "zlib_ng.zlib_ng", "lz4": "lz4.frame"}
-"""The module to import, if it is not the package itself."""
+class Package:
+    """What a codec needs: the distribution of that name, imported when it is first used.
 
+    module: the module to import, if it is not called like the distribution.
+    """
 
-@cache
-def package_of(codec: str) -> Any:
-    """Import the package that a codec needs."""
-    name = PACKAGES[codec]
-    try:
-        return importlib.import_module(MODULES.get(codec, name))
-    except ImportError as error:
-        raise UnsupportedCompression(
-            f"{codec} needs the package {name}, which is not installed"
-        ) from error
+    def __init__(self, codec: str, name: str, module: str | None = None) -> None:
+        self.codec = codec
+        self.name = name
+        self._path = module or name
+
+    @cached_property
+    def module(self) -> Any:
+        """Import the module; UnsupportedCompression if it is not installed."""
+        try:
+            return importlib.import_module(self._path)
+        except ImportError as error:
+            raise UnsupportedCompression(
+                f"{self.codec} needs the package {self.name}, which is not installed"
+            ) from error
 
 
 MOST_KEPT: Final = 4

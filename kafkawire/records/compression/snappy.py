@@ -15,6 +15,10 @@ from typing import Final
 
 from ...errors import CorruptBatch
 from ...magic_numbers import SNAPPY_JAVA
+from .bounds import bomb, too_many
+from .packages import Package
+
+PACKAGE: Final[Package] = Package("snappy", "cramjam")
 
 JAVA_HEADER: Final = SNAPPY_JAVA + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 SIZE: Final = Struct(">i")
@@ -63,7 +67,7 @@ def block_size(block: bytes) -> int:
     return size
 
 
-def parts(data: bytes) -> Iterator[memoryview]:
+def cut(data: bytes) -> Iterator[memoryview]:
     """Split `data` into blocks as Java's writer does, without copying."""
     view = memoryview(data)
     for start in range(0, len(data), BLOCK_BYTES):
@@ -73,3 +77,40 @@ def parts(data: bytes) -> Iterator[memoryview]:
 def framed(raw_blocks: list[bytes]) -> bytes:
     """Write raw blocks in Java's framing."""
     return JAVA_HEADER + b"".join(SIZE.pack(len(block)) + block for block in raw_blocks)
+
+
+# -- in whole and in part
+
+
+def compress(data: bytes, _magic: int, _level: int | None) -> bytes:
+    """Write Java's framing, which every Kafka client reads; snappy has no levels."""
+    module = PACKAGE.module.snappy
+    return framed([bytes(module.compress_raw(part)) for part in cut(data)])
+
+
+def decompress(data: bytes, magic: int, limit: int, max_frames: int) -> bytes:
+    """Read Java's framing, or one raw block."""
+    parts = list(pieces(data, magic, limit, max_frames))
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def pieces(data: bytes, _magic: int, limit: int, max_frames: int) -> Iterator[bytes]:
+    """Read the blocks of a snappy stream."""
+    left = limit
+    for count, block in enumerate(blocks(data)):
+        if count == max_frames:
+            raise too_many("snappy", "blocks", max_frames)
+        size = block_size(block)
+        if size > left:
+            raise bomb("snappy", len(data), limit)
+        left -= size
+        yield decompressed_block(block)
+
+
+def decompressed_block(block: bytes) -> bytes:
+    """Decompress one raw block whose declared size was checked."""
+    package = PACKAGE.module
+    try:
+        return bytes(package.snappy.decompress_raw(block))
+    except package.DecompressionError as error:
+        raise CorruptBatch(f"snappy: {error}") from None
