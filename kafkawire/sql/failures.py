@@ -1,4 +1,4 @@
-"""Errors of DuckDB in one line: the reason, and the line and column of the place."""
+"""Errors of DuckDB in one line: the reason, the line and column of the place, the suggestion."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 _PLACE: Final = re.compile(r"\n\s*LINE (?P<line>\d+): (?P<shown>[^\n]*)\n(?P<before> *)\^+\s*$")
 _CLASS: Final = re.compile(r"^[A-Z][A-Za-z ]*? Error: ")
 """DuckDB's class of errors: `Catalog Error: `, `Parser Error: `."""
+_SUGGESTION: Final = re.compile(r"\n\s*Did you mean:? (?P<names>[^\n]*?)\??(?=\n|$)")
 CUT: Final = "..."
 """How DuckDB begins a line whose beginning it leaves out."""
 
@@ -36,9 +37,15 @@ def place_of(message: str) -> Place | None:
 
 
 def one_line(message: str, hint: str = "") -> str:
-    """Join the lines of a message without its class; the place is named instead of shown."""
-    place = place_of(message)
-    reason = _CLASS.sub("", " ".join(_PLACE.sub("", message).split()))
+    """Join the lines of a message without its class; the place is named instead of shown.
+
+    What DuckDB suggests is the end of the line, as in the errors of other commands.
+    """
+    place, suggestion = place_of(message), _SUGGESTION.search(message)
+    if suggestion is not None:
+        hint += f"; did you mean {suggestion['names']}?"
+    text = _PLACE.sub("", _SUGGESTION.sub("", message))
+    reason = _CLASS.sub("", " ".join(text.split())).rstrip("!")
     if place is None:
         return f"{reason}{hint}"
     column = f", column {place.column + 1}" if place.column >= 0 else ""

@@ -78,6 +78,18 @@ def test_an_error_is_a_line_with_the_place() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "end"),
+    [
+        ("FROM exchangez", ' (line 1, column 6); did you mean "exchanges"?'),
+        ("SELECT\n lenght(api_name) FROM exchanges", ' (line 2, column 2); did you mean "length"?'),
+    ],
+)
+def test_a_suggestion_follows_the_place(query: str, end: str) -> None:
+    [line] = output(query, CAPTURE, code=2).splitlines()
+    assert line.endswith(f"does not exist{end}")
+
+
+@pytest.mark.parametrize(
     "query",
     [
         "SELECT max(offset) FROM records",
