@@ -64,6 +64,18 @@ class UndecodedConnections(NamedTuple):
     reason: str
 
 
+class Period(NamedTuple):
+    """From the first to the last packet of connections, in nanoseconds; NO_TIME: unknown."""
+
+    first_ns: int = NO_TIME
+    last_ns: int = NO_TIME
+
+    def with_connection(self, connection: Ended) -> Period:
+        """Extend the period by a connection."""
+        times = [ns for ns in (self.first_ns, connection.first_ns) if ns != NO_TIME]
+        return Period(min(times, default=NO_TIME), max(self.last_ns, connection.last_ns))
+
+
 NO_REQUEST: Final = "no requests captured"
 NO_KAFKA: Final = "no Kafka protocol detected"
 
@@ -84,7 +96,7 @@ class Clients(Collector):
     """Collects the clients of a capture.
 
     connections: number by protocol, None for those without data, COPY for copies of another.
-    undecoded: connections without a decoded request.
+    undecoded: connections without a decoded request; undecoded_periods: when they were open.
     """
 
     statuses = frozenset({Status.COPY, Status.OTHER_PROTOCOL, Status.SASL_TOKEN})
@@ -95,6 +107,7 @@ class Clients(Collector):
         self.brokers: Counter[str] = Counter()
         self.reset = 0
         self.undecoded: Counter[UndecodedConnections] = Counter()
+        self.undecoded_periods: dict[UndecodedConnections, Period] = {}
         self._offers: dict[str, list[Any]] = {}  # of the last ApiVersions response of each broker
         self.first_ns = self.last_ns = NO_TIME
         self._open: dict[int | None, Connection] = {}
@@ -204,14 +217,14 @@ class Clients(Collector):
             reason = NO_KAFKA
         else:
             reason = protocol_reason(other)
-        self.undecoded[
-            UndecodedConnections(host(connection.client), connection.broker, reason)
-        ] += 1
+        key = UndecodedConnections(host(connection.client), connection.broker, reason)
+        self.undecoded[key] += 1
+        period = self.undecoded_periods.get(key, Period())
+        self.undecoded_periods[key] = period.with_connection(connection)
 
     def _time(self, connection: Ended) -> None:
-        self.last_ns = max(self.last_ns, connection.last_ns)
-        times = [ns for ns in (self.first_ns, connection.first_ns) if ns != NO_TIME]
-        self.first_ns = min(times, default=NO_TIME)
+        period = Period(self.first_ns, self.last_ns)
+        self.first_ns, self.last_ns = period.with_connection(connection)
 
     @property
     def all(self) -> list[Client]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkawire.display import time_text
 from tests.capture.written import BROKER, CLIENT
 
 from .stories import Story, rules
@@ -273,3 +274,13 @@ def test_connections_that_are_not_decoded(tmp_path: Path) -> None:
     assert list(by_rule) == ["undecoded-connections"]
     assert by_rule["undecoded-connections"]["what"] == "1 connection: protocol is HTTP"
     assert by_rule["undecoded-connections"]["cause"] == "These connections are not Kafka's."
+
+
+def test_connections_that_are_not_decoded_have_their_first_and_last_time(tmp_path: Path) -> None:
+    story = Story()
+    for connection in range(2):
+        story.send(CLIENT, b"GET / HTTP/1.1\r\n\r\n", connection).wait(1)
+        story.send(BROKER, b"HTTP/1.1 200 OK\r\n\r\n", connection).wait(1)
+    finding = rules(story.close(), tmp_path)["undecoded-connections"]
+    first, *_, last = (packet.time_ns for packet in story.packets)
+    assert (finding["first_time"], finding["last_time"]) == (time_text(first), time_text(last))

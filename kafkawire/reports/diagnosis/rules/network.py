@@ -244,6 +244,7 @@ class UndecodedConnections(Rule):
                 continue
             seen = Occurrences()
             seen.count = count
+            seen.first_ns, seen.last_ns = self.scene.clients.undecoded_periods[connections]
             matching = (why for start, why in WHY_UNDECODED if connections.reason.startswith(start))
             cause, advice = next(matching, OTHER_PROTOCOL)
             yield Finding(
