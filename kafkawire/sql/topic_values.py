@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..capture.tables import TABLES
-from ..display import plural
 from ..values import DecodedValue, Subject, ValueDecoder
+from ..values.record_values import Undecoded
 from .value_types import UNTYPABLE, ValueTypes
 
 KEPT: Final = (
@@ -48,15 +48,15 @@ PORTION_BYTES: Final = 1 << 20
 class TopicTable:
     """The records of a topic with decoded values, as files in a folder, which is its own.
 
-    batches: of the table `records`. schema: that of the table; rows: their number. errors: values
-    that are not decoded. first_error: of the first one.
+    batches: of the table `records`. schema: that of the table; rows: their number. undecoded:
+    values that are not decoded.
     """
 
     def __init__(
         self, batches: Iterable[pa.RecordBatch], topic: str, decoder: ValueDecoder, folder: Path
     ) -> None:
-        self.rows = self.errors = 0
-        self.first_error: str | None = None
+        self.rows = 0
+        self.undecoded = Undecoded("value")
         self._path = folder / "table"
         self._types = types = ValueTypes()
         with TemporaryFile(dir=folder) as file:
@@ -85,12 +85,7 @@ class TopicTable:
         """What is unexpected about the table: no records, values without a type."""
         if not self.rows:
             return ["no records of this topic"]
-        notes = []
-        if self.errors:
-            notes.append(
-                f"{self.errors:,} of {plural(self.rows, 'value')} not decoded; the first: "
-                f"{self.first_error}"
-            )
+        notes = self.undecoded.notes
         if self._types.is_text:
             notes.append("values have no type in common, and are JSON text: value->>'field'")
         return notes
@@ -98,10 +93,8 @@ class TopicTable:
     def _add(self, decoded: list[DecodedValue | None]) -> None:
         """Count values, and those that are not decoded."""
         self.rows += len(decoded)
-        errors = [one.error for one in decoded if one is not None and one.error is not None]
-        self.errors += len(errors)
-        if self.first_error is None and errors:
-            self.first_error = errors[0]
+        for one in decoded:
+            self.undecoded.add(one)
 
     def _write(self, file: IO[bytes], types: ValueTypes) -> pa.Schema:
         """Write the table; returns its columns. Raises what is in UNTYPABLE."""

@@ -1,7 +1,8 @@
 """Decodes the key and the value of records, each in its format: for display, and for clients.
 
 What is shown of a record stays: the decoded forms are members beside it. Clients have functions
-that raise an error where a key or value cannot be encoded or decoded.
+that raise an error where a key or value cannot be encoded or decoded; what writes many records
+counts those that were not decoded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..display import plural
 from ..errors import InvalidRecordValue
 from .decoder import ValueDecoder
 from .formats import DecodedValue
@@ -50,6 +52,60 @@ class RecordValues(NamedTuple):
         members = self.members(topic, key, value, headers)
         text = json.dumps(members, separators=(",", ":"), allow_nan=False)[1:-1]
         return f",{text}" if text else ""
+
+
+class Undecoded:
+    """Counts keys or values, and those that were not decoded.
+
+    noun: what they are. count: all, also null ones; errors: those that were not decoded.
+    first_error: of the first of these.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self.count = self.errors = 0
+        self.first_error: str | None = None
+
+    def add(self, decoded: DecodedValue | None) -> None:
+        """Count a key or value; None: a null one."""
+        self.count += 1
+        if decoded is not None and decoded.error is not None:
+            self.errors += 1
+            self.first_error = self.first_error or decoded.error
+
+    @property
+    def notes(self) -> list[str]:
+        """How many were not decoded, and why the first one was not; empty if all were."""
+        if not self.errors:
+            return []
+        count = f"{self.errors:,} of {plural(self.count, self.noun)} not decoded"
+        return [f"{count}; the first: {self.first_error}"]
+
+
+class CountedValues(RecordValues):
+    """Decoders that count what they do not decode."""
+
+    def __init__(self, *_decoders: ValueDecoder | None) -> None:
+        self._values, self._keys = Undecoded("value"), Undecoded("key")
+
+    def value(
+        self, topic: str | None, value: bytes | None, headers: Headers
+    ) -> DecodedValue | None:
+        """Decode and count a value."""
+        decoded = super().value(topic, value, headers)
+        self._values.add(decoded)
+        return decoded
+
+    def key(self, topic: str | None, key: bytes | None, headers: Headers) -> DecodedValue | None:
+        """Decode and count a key."""
+        decoded = super().key(topic, key, headers)
+        self._keys.add(decoded)
+        return decoded
+
+    @property
+    def notes(self) -> list[str]:
+        """How many values and keys were not decoded; empty if all were."""
+        return [*self._values.notes, *self._keys.notes]
 
 
 def _decoded(

@@ -67,6 +67,9 @@ def test_what_is_not_decoded_is_said(capture: Path) -> None:
     done = run("sql", 'SELECT DISTINCT file, connection FROM "the.orders"', capture, *options)
     assert json.loads(done.stdout) == {"file": str(capture), "connection": 0}
     assert "1 of 4 values" in done.stderr
+    assert done.exit_code == 0
+    done = run("sql", "SELECT 1", capture, *options, "--strict")
+    assert (done.exit_code, json.loads(done.stdout)) == (1, {"1": 1})
     for odd, note in (("no-such-topic", "no records"), ("the.orders", "JSON text")):
         form = ("--topic", odd, "--values", "auto")
         assert note in run("sql", "SELECT 1", capture, *form).stderr

@@ -18,13 +18,14 @@ import typer
 
 from kafkawire.display import did_you_mean, printable
 
+from ..notes import print_note
 from .inputs import MissingOption
 from .profiles import variable
 
 if TYPE_CHECKING:
     from kafkawire.capture.jsonl.records import DecodedText
     from kafkawire.values import SchemaSource, Subject, ValueDecoder, ValueFormat
-    from kafkawire.values.record_values import RecordValues
+    from kafkawire.values.record_values import CountedValues, RecordValues
 
 VALUES: Final = "--values"
 KEYS: Final = "--keys"
@@ -180,6 +181,25 @@ def record_values(options: ValueOptions) -> RecordValues | None:
         for text, option in ((options.values, VALUES), (options.keys, KEYS))
     ]
     return RecordValues(*decoders)
+
+
+def counted_values(options: ValueOptions) -> CountedValues | None:
+    """Make decoders that count what they do not decode, for `check_decoded`."""
+    values = record_values(options)
+    if values is None:
+        return None
+    from kafkawire.values.record_values import CountedValues
+
+    return CountedValues(*values)
+
+
+def check_decoded(values: CountedValues | None) -> None:
+    """Say how many keys and values were not decoded, and exit with 1, if there are any."""
+    notes = [] if values is None else values.notes
+    for note in notes:
+        print_note(note)
+    if notes:
+        raise typer.Exit(1)
 
 
 def decoded_text(options: ValueOptions, records: bool, redact: bool) -> DecodedText | None:

@@ -227,6 +227,25 @@ def test_numbers_and_text_are_produced(server: ServerThread, tmp_path: Path) -> 
     assert row["key"] == {"text": key}
 
 
+@pytest.mark.parametrize("form", ["json", "value", "table", "%v", "arrow"])
+def test_what_is_not_decoded_is_counted_at_the_end(
+    server: ServerThread, tmp_path: Path, form: str
+) -> None:
+    topic = f"undecoded-{form.strip('%')}"
+    server.create_topic(topic)
+    produce(server, tmp_path, b'1;{"a": 1}\n2;x\n3;y\n', topic, "-K", ";")
+    read = ("consume", topic, "-b", server.bootstrap, "-e", "-f", form)
+    assert run(*read, "--values", "string").exit_code == 0
+    done = run(*read, "--values", "json")
+    assert done.exit_code == 1
+    assert "kafkawire consume: 2 of 3 values not decoded; the first: " in done.stderr
+    done = run(*read, "--values", "avro", "-n", "1")
+    assert done.exit_code == 1
+    [note] = done.stderr.splitlines()
+    reason = f"names no schema, and there is none for {topic}"
+    assert note.startswith(f"kafkawire consume: 1 of 1 value not decoded; the first: {reason}")
+
+
 def test_heartbeats_go_on_while_values_are_decoded(server: ServerThread, tmp_path: Path) -> None:
     """A registry may take seconds to answer: the event loop does not wait for it."""
 
@@ -261,3 +280,7 @@ def test_log(tmp_path: Path, registry: SchemaRegistry) -> None:
     assert (row["value"], row["valueDecoded"]) == ({"hex": GOOD.hex()}, DECODED)
     assert '{"id": 42, "note": null}' in run("log", segment, *options, "-f", "table").stdout
     assert run("log", segment, *options, "--batches").exit_code == 2
+    undecoded = run("log", segment, "--values", "avro", "--keys", "int64")
+    assert undecoded.exit_code == 1
+    assert "1 of 1 value not decoded" in undecoded.stderr
+    assert "1 of 1 key not decoded" in undecoded.stderr

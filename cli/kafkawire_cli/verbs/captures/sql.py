@@ -197,7 +197,7 @@ def _database(
     with Database(
         captures.read, repeatable=captures.repeatable, keep=keep, others=report_schemas()
     ) as database:
-        _add_topics(database, captures, shown, topics)
+        all_values = _add_topics(database, captures, shown, topics)
         yield database, refused
     undecoded = Undecoded()
     for _, batch in captures.read([PROBLEMS] if strict else [], frozenset(COLUMNS)):
@@ -205,28 +205,33 @@ def _database(
     problems.report()
     if not refused:
         undecoded.check()
+        if strict and not all_values:  # a note has said so
+            raise typer.Exit(1)
 
 
 def _add_topics(
     database: Database, captures: QueryTables, shown: Shown, options: TopicOptions
-) -> None:
-    """Add a table of each topic whose values are decoded."""
+) -> bool:
+    """Add a table of each topic whose values are decoded; return whether all of them were."""
     decoder = topic_decoder(options)
     if decoder is None:
-        return
+        return True
     if shown.redact or not captures.repeatable:
         reason = "--redact" if shown.redact else "standard input"
         raise typer.BadParameter(f"not allowed with {reason}", param_hint=VALUES)
     from kafkawire.sql.topic_values import NEEDED, TopicTable
 
+    all_values = True
     for number, topic in enumerate(options.topics or []):
         batches = (batch for _, batch in captures.read(["records"], NEEDED))
         folder = database.folder / f"topic-{number}"
         folder.mkdir()
         table = TopicTable(batches, topic, decoder, folder)
         database.add(topic, table)
+        all_values = all_values and not table.undecoded.errors
         for note in table.notes:
             print_note(f"topic {topic}: {note}")
+    return all_values
 
 
 def _show(

@@ -15,7 +15,7 @@ import typer
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.panels import Panel
-from ...input.values import NO_VALUES, ValueOptions, record_values
+from ...input.values import NO_VALUES, ValueOptions, check_decoded, counted_values
 from ...live.completion import complete_group, complete_topic
 from ...live.interrupts import closed_soon, until_interrupted
 from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
@@ -189,18 +189,20 @@ def consume(  # noqa: PLR0913 - options of the verb
     kafkawire consume orders -e -f parquet > orders.parquet
 
     Runs until interrupted, unless --until, --max-records or --exit-at-end is given. Exit code 0:
-    success or interrupted; 1: cluster or topic not found, or an error response; 2: usage error.
+    success or interrupted; 1: cluster or topic not found, an error response, or a key or value that
+    was not decoded; 2: usage error.
     """
     from kafkawire.client.consumer import CONSUMER_KEYS
 
     names = list(dict.fromkeys(topics))
-    values = record_values(decoding)
+    values = counted_values(decoding)
     columns = column_format(form)
     if share is not None:
         _check_shared(group, start is not None, until, partitions, to_end, isolation)
         if columns is not None:
             raise typer.BadParameter(WITHOUT_COLUMNS, param_hint="--format")
         _consume_shared(names, share, cluster, most, RecordOutput(writer(form, names, values)))
+        check_decoded(values)
         return
     begin = parse_offset(EARLIEST if start is None else start, "--offset")
     end = None if until is None else parse_offset(until, "--until")
@@ -229,6 +231,7 @@ def consume(  # noqa: PLR0913 - options of the verb
 
     span = Span(begin, end, most, to_end)
     live.run(lambda: until_interrupted(_read(names, partitions, config, output, span)), client)
+    check_decoded(values)
 
 
 async def _read(

@@ -21,7 +21,7 @@ from kafkawire_codegen.whole_files import whole_file, whole_files
 from ...input.inputs import InputError, MissingOption
 from ...input.options import ROW_FORMAT
 from ...input.panels import Panel
-from ...input.values import NO_VALUES, ValueOptions, record_values
+from ...input.values import NO_VALUES, ValueOptions, check_decoded, counted_values
 from ...notes import print_note
 from ...pipes import stop_at_closed_pipe
 from ...render.log.rows import JsonLines, Parquet, Shape, Sink, Table, parquet_files
@@ -98,12 +98,12 @@ def log(
     kafkawire log /var/lib/kafka/orders-0 --batches
 
     Exit code 1: a file is corrupt, or with --batches has an incomplete or zeroed end (details on
-    standard error); 2: usage error.
+    standard error), or a key or value was not decoded; 2: usage error.
     """
     form = shape or (Shape.TABLE if out is None and sys.stdout.isatty() else Shape.JSONL)
     if form is Shape.PARQUET and out is None:
         raise MissingOption("required for --format parquet", param_hint="--output")
-    values = record_values(decoding)
+    values = counted_values(decoding)
     if values is not None and (batches or form is Shape.PARQUET):
         where = "--batches" if batches else "--format parquet"
         raise typer.BadParameter(f"not allowed with {where}", param_hint=decoding.first)
@@ -117,6 +117,7 @@ def log(
     except (InputError, OSError) as error:  # such as an unreadable directory or a full disk
         print_note(str(error))
         raise typer.Exit(2) from None
+    check_decoded(values)
     if faults:
         raise typer.Exit(1)
 
