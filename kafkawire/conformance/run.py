@@ -104,12 +104,13 @@ async def run(
     behaviours: Iterable[Behaviour],
     prefix: str,
     captures: Path | None = None,
-    on_result: Callable[[Result], None] = lambda _: None,
+    on_results: Callable[[Sequence[Result]], None] = lambda _: None,
 ) -> list[Result]:
     """Check behaviours in all versions that the broker offers; return the results in order.
 
     prefix: of the names of topics, groups and transactional ids. captures: a folder for the packets
-    of each failure. on_result: called with each result when it is there.
+    of each failure. on_results: called with the results of a behaviour when all its versions are
+    checked; what it raises ends the run, after the checks in progress have cleaned up.
 
     Raises Unanswered if the broker cannot be reached.
     """
@@ -119,21 +120,25 @@ async def run(
 
     async def checked(behaviour: Behaviour, version: int) -> Result:
         async with free:
-            result = await check(target, behaviour, version, versions, names, captures)
-        on_result(result)
-        return result
+            return await check(target, behaviour, version, versions, names, captures)
 
-    results: list[Result | asyncio.Task[Result]] = []
-    async with asyncio.TaskGroup() as tasks:
-        for behaviour in behaviours:
-            chosen = versions_of(behaviour, versions)
-            if isinstance(chosen, str):
-                none = Result(behaviour, None, Outcome.NOT_OFFERED, chosen)
-                results.append(none)
-                on_result(none)
-            else:
-                results += [tasks.create_task(checked(behaviour, each)) for each in chosen]
-    return [each if isinstance(each, Result) else each.result() for each in results]
+    async def results_of(behaviour: Behaviour) -> Sequence[Result]:
+        chosen = versions_of(behaviour, versions)
+        if isinstance(chosen, str):
+            return [Result(behaviour, None, Outcome.NOT_OFFERED, chosen)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(checked(behaviour, version)) for version in chosen]
+        return [task.result() for task in tasks]
+
+    running = [asyncio.ensure_future(results_of(behaviour)) for behaviour in behaviours]
+    try:
+        for done in asyncio.as_completed(running):
+            on_results(await done)
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    return [result for task in running for result in task.result()]
 
 
 async def check(
@@ -144,7 +149,7 @@ async def check(
     names: Names,
     captures: Path | None,
 ) -> Result:
-    """Check a behaviour in one version, and clean up after it."""
+    """Check a behaviour in one version, and clean up after it, also if it is cancelled."""
     with recorded(captures, f"{names.prefix}-{api_name(behaviour.api)}-{version}") as recording:
         session = Session(target, bootstrap(target.values)[0], versions, names, recording.writer)
         outcome, detail = Outcome.PASSED, ""
@@ -154,6 +159,10 @@ async def check(
             outcome, detail = Outcome.NOT_OFFERED, str(error)
         except KafkaWireError as error:
             outcome, detail = Outcome.FAILED, str(error) or type(error).__name__
+        except asyncio.CancelledError:
+            session.disconnect()  # a response may be on its way, or never come
+            await cleaned_up(session)
+            raise
         exchanges = session.exchanges
         left = await cleaned_up(session)
         recording.kept = outcome is Outcome.FAILED

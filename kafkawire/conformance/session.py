@@ -294,9 +294,15 @@ class Session:
             left += await self._delete_topics()
             left += await self._delete_groups()
         finally:
-            for each in self.connections():
-                each.close()
+            self.disconnect()
         return left
+
+    def disconnect(self) -> None:
+        """Close the connections; later requests open new ones."""
+        for each in self.connections():
+            each.close()
+        self._connections.clear()
+        self._others.clear()
 
     def connections(self) -> list[Connection]:
         """Return the connections that were opened."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from html.parser import HTMLParser
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from kafkawire.net.server_thread import ServerThread
-from tests.cli.reports import run
+from tests.cli.reports import COMMAND, run
 from tests.conformance.checks import config
 
 pytestmark = pytest.mark.timeout(120)
@@ -75,6 +78,36 @@ def test_names_that_remain_are_named() -> None:
         shown = run("conformance", server.bootstrap, "--feature", "topics", "--prefix", "left")
     assert shown.exit_code == 1
     assert "topic left-" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "begin"), [("table", "  passed       apis"), ("jsonl", '{"feature": "apis"')]
+)
+def test_results_are_written_while_others_are_checked(form: str, begin: str) -> None:
+    """The checks of topics wait for a response; after an interrupt, they delete their topics."""
+    with ServerThread(config()) as server:
+        dropped = server.fault("CreatePartitions", action="drop")
+        options = ("--feature", "apis", "--feature", "topics", "-f", form, "--timeout", "100")
+        command = [*COMMAND, "conformance", server.bootstrap, *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            line = process.stdout.readline().decode()
+            server.wait(lambda: dropped.hit > 0)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+        assert process.returncode == 130
+        assert line.startswith(begin)
+        assert "kafkawire-conformance" not in run("topics", "-b", server.bootstrap).stdout
+
+
+def test_json_lines_are_the_checks() -> None:
+    with ServerThread(config()) as server:
+        options = ("conformance", server.bootstrap, "--feature", "apis", "-f")
+        checks = [json.loads(line) for line in run(*options, "jsonl").stdout.splitlines()]
+        report = json.loads(run(*options, "json").stdout)
+    order = itemgetter("behaviour", "api", "version")
+    assert sorted(checks, key=order) == sorted(report["checks"], key=order)
 
 
 def test_usage_errors() -> None:

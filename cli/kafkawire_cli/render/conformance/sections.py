@@ -1,22 +1,39 @@
-"""Renders the results of conformance checks as sections or JSON, by API, version and behaviour."""
+"""Renders the results of conformance checks as text or JSON, by API, version and behaviour.
+
+A behaviour's line, and its checks as JSON lines, are written when its versions are checked; the
+failures, and JSON as one object, when all are.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from kafkawire.conformance.behaviour import Behaviour, api_name
+from kafkawire.conformance.behaviour import Behaviour, Feature, api_name
 from kafkawire.conformance.connection import Exchange
 from kafkawire.conformance.run import Outcome, Result
-from kafkawire.display import plural
+from kafkawire.display import padded, plural
 
 from ..report import Section
 
 SHOWN: Final = 1_000
 """Characters of a request or response that the text shows; JSON has all."""
+
+
+FEATURE_WIDTH: Final = max(len(each.value) for each in Feature)
+OUTCOME_WIDTH: Final = max(len(each.value) for each in Outcome)
+
+
+class Shape(StrEnum):
+    """Output formats."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
 
 
 class Row(NamedTuple):
@@ -53,22 +70,25 @@ def counts(results: Iterable[Result]) -> str:
     )
 
 
+def lines_of(results: Sequence[Result]) -> Iterator[str]:
+    """Render the results of one behaviour: a line for each outcome, with its versions."""
+    row = Row(results[0].behaviour, results)
+    feature = padded(row.behaviour.feature.value, FEATURE_WIDTH)
+    for outcome in Outcome:
+        details = [one.detail for one in results if one.outcome is outcome]
+        if not details:
+            continue
+        api = f"{api_name(row.behaviour.api)} {ranges(row.versions(outcome))}".rstrip()
+        why = f": {details[0]}" if details[0] else ""
+        yield f"{padded(outcome.value, OUTCOME_WIDTH)}  {feature}  {api}: {row.behaviour.name}{why}"
+
+
 def sections(results: Sequence[Result]) -> Iterator[Section]:
-    """Render results as text: failures first."""
-    yield Section("Conformance", lines=[counts(results)])
+    """Render what is known at the end: the failures with their exchanges, and the counts."""
     for each in failures(results):
         name = f"{api_name(each.behaviour.api)} {each.version}: {each.behaviour.name}"
         yield Section(f"Failed: {name}", lines=list(_failure(each)))
-    rows = [_row(each) for each in rows_of(results)]
-    head = ("feature", "API", "behaviour", "passed", "failed", "not offered")
-    yield Section("Behaviours", head, rows, optional=("feature",))
-
-
-def _row(row: Row) -> tuple[str, ...]:
-    behaviour = row.behaviour
-    why = next((each.detail for each in row.results if each.outcome is Outcome.NOT_OFFERED), "")
-    passed, failed = (ranges(row.versions(outcome)) for outcome in (Outcome.PASSED, Outcome.FAILED))
-    return (behaviour.feature.value, api_name(behaviour.api), behaviour.name, passed, failed, why)
+    yield Section("Conformance", lines=[counts(results)])
 
 
 def _failure(result: Result) -> Iterator[str]:
@@ -96,6 +116,11 @@ def ranges(versions: Sequence[int]) -> str:
         else:
             runs.append([each])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def json_lines(results: Sequence[Result]) -> Iterator[str]:
+    """Render checks as JSON lines."""
+    return (json.dumps(_check(each)) for each in results)
 
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:

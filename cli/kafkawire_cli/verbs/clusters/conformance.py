@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,11 +21,11 @@ from kafkawire.net.admin import ADMIN_KEYS
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
-from ...input.options import Form, FormOption
+from ...input.panels import Panel
 from ...notes import print_note
 from ...render.conformance.page import page
-from ...render.conformance.sections import as_json, sections
-from ...render.report import print_report
+from ...render.conformance.sections import Shape, as_json, json_lines, lines_of, sections
+from ...render.report import Section, print_sections
 
 PREFIX: Final = "kafkawire-conformance"
 
@@ -40,6 +43,24 @@ CapturesOption = Annotated[
         help="Write the packets of each failure into this folder.",
     ),
 ]
+
+
+def _print_lines(results: Sequence[Result]) -> None:
+    print_sections([Section("", lines=list(lines_of(results)))])
+    sys.stdout.flush()
+
+
+def _print_json_lines(results: Sequence[Result]) -> None:
+    for line in json_lines(results):
+        print(line, flush=True)
+
+
+PRINTED_AT_ONCE: Final[dict[Shape, Callable[[Sequence[Result]], None]]] = {
+    Shape.TABLE: _print_lines,
+    Shape.JSON: lambda _: None,
+    Shape.JSONL: _print_json_lines,
+}
+"""Format -> prints the results of a behaviour as soon as all its versions are checked."""
 
 
 def cluster_of(address: str | None, options: ClusterOptions) -> live.Configuration:
@@ -69,17 +90,27 @@ def conformance(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write a page in HTML, too."),
     ] = None,
-    form: FormOption = Form.TABLE,
+    shape: Annotated[
+        Shape,
+        typer.Option(
+            "--format",
+            "-f",
+            help="Output format; jsonl: a line for each check.",
+            rich_help_panel=Panel.OUTPUT,
+        ),
+    ] = Shape.TABLE,
 ) -> None:
     """Check whether a broker behaves as Apache Kafka.
 
     Every behaviour is checked in each version of its API that the broker offers. Topics, groups and
-    transactional ids of the checks begin with the prefix; they are deleted afterwards.
+    transactional ids of the checks begin with the prefix; they are deleted afterwards. The
+    line of a behaviour is written when its versions are checked.
 
     \b
     kafkawire conformance localhost:9092
     kafkawire conformance localhost:9092 --feature transactions --captures failures/
     kafkawire conformance localhost:9092 -o conformance.html
+    kafkawire conformance localhost:9092 -f jsonl | jq 'select(.outcome == "failed")'
 
     Exit code 0: no check failed; 1: checks failed, or the broker cannot be reached; 2: usage error.
     """
@@ -94,10 +125,14 @@ def conformance(
             await admin.describe_cluster()
         target = Target(read_config(ADMIN_KEYS, client.values), timeout)
         names = f"{prefix}-{secrets.token_hex(4)}"
-        results.extend(await run(target, chosen, names, captures))
+        results.extend(await run(target, chosen, names, captures, PRINTED_AT_ONCE[shape]))
 
     live.run(work, client)
-    print_report(form, lambda: sections(results), lambda: as_json(results))
+    if shape is Shape.TABLE:
+        print()
+        print_sections(sections(results))
+    elif shape is Shape.JSON:
+        print(json.dumps(as_json(results), indent=2))
     if output is not None:
         output.write_text(page(results), "utf-8")
     left = [each for one in results for each in one.left]
