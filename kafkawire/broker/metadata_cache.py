@@ -5,7 +5,7 @@ It shows the image that was published last; nothing is copied that did not chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..configs import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, ConfigKey, ResourceType
@@ -132,12 +132,16 @@ class TopicsMetadata:
 class MetadataCache:
     """The cluster as the clients of one listener see it.
 
-    listener: the name of the listener whose endpoints clients are shown. ensemble: who elects the
-    controller that they are shown, in ZooKeeper. offset: of the last record that is in the image.
+    listener: the name of the listener whose endpoints clients are shown. kraft_version: returns the
+    level of that feature, which is not in the image. ensemble: who elects the controller that they
+    are shown, in ZooKeeper. offset: of the last record that is in the image.
     """
 
-    def __init__(self, listener: str, ensemble: Ensemble | None = None) -> None:
+    def __init__(
+        self, listener: str, kraft_version: Callable[[], int], ensemble: Ensemble | None = None
+    ) -> None:
         self._listener = listener
+        self._kraft_version = kraft_version
         self._ensemble = ensemble
         self.image = MetadataImage()
         self.topics = TopicsMetadata()
@@ -187,12 +191,14 @@ class MetadataCache:
     def finalized_level(self, feature: Feature) -> int:
         """Return the level of a feature that clients may use, 0 for none.
 
-        kraft.version is not in the image: it is that of the release. No level is higher than those
-        of the release, which may be older than the one that the image was written by.
+        No level is higher than those of the release, which may be older than the one that the image
+        was written by.
         """
-        default = feature.level if feature.name == KRAFT else 0
-        level = min(self.image.features.get(feature.name, default), feature.highest)
-        return served_level(feature.name, level)
+        if feature.name == KRAFT:
+            level = self._kraft_version()
+        else:
+            level = self.image.features.get(feature.name, 0)
+        return served_level(feature.name, min(level, feature.highest))
 
     @property
     def controller_id(self) -> int:

@@ -117,6 +117,11 @@ def features(release: str) -> tuple[Feature, ...]:
     return FEATURES.get(release, ()) if release[:1].isdecimal() else NEWEST
 
 
+def formatted_level(name: str, release: str) -> int:
+    """Return the level of a feature in a cluster formatted by a release; 0 for none."""
+    return next((each.level for each in features(release) if each.name == name), 0)
+
+
 def controller_features(release: str) -> tuple[Feature, ...]:
     """Return the features of a KRaft controller of a release.
 

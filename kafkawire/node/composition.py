@@ -18,6 +18,7 @@ from ..broker import Endpoint as BrokerEndpoint
 from ..broker.bounds import DEFAULT_BOUNDS
 from ..broker.releases import LATEST
 from ..broker.security.listeners import listener_settings
+from ..configs.features import KRAFT, formatted_level
 from ..metadata.versions import EPOCH_BUMP_UNTIL
 from ..raft import Endpoint, ReplicaKey, Voter, VoterSet
 from ..storage import MemoryDisk, SharedBytes
@@ -145,6 +146,7 @@ class InMemory:
             config,
             static=properties,  # DescribeConfigs does not return IN_MEMORY
             metadata_version=EPOCH_BUMP_UNTIL if self.zookeeper else None,
+            kraft_version=formatted_level(KRAFT, self.release),
             zookeeper=self.zookeeper,
         )
         earlier = self.disks.get(node_id, {})

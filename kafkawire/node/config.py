@@ -45,6 +45,7 @@ class NodeConfig:
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
     log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
     metadata_version: of a new cluster; None for that of the release.
+    kraft_version: that clients are shown, of a cluster in memory; None for that of the quorum.
     zookeeper: whether brokers show a controller in ZooKeeper (`ZooKeeperCluster`).
     bounds: limits for which Kafka has no key.
     broker_login, controller_login: how the node connects to others.
@@ -73,6 +74,7 @@ class NodeConfig:
     retry_backoff: float = 0.1
     rebalance_interval: float | None = 300.0
     metadata_version: int | None = None
+    kraft_version: int | None = None
     protocols: Mapping[str, SecurityProtocol] = field(default_factory=dict)
     advertised: frozenset[str] | None = None
     zookeeper: bool = False

@@ -96,6 +96,11 @@ class KafkaRaftClient:
         return self._quorum.voters
 
     @property
+    def kraft_version(self) -> int:
+        """The newest kraft.version in the log, committed or not; 0 if the voters are static."""
+        return self._quorum.kraft_versions.last
+
+    @property
     def log(self) -> ReplicatedLog:
         """The log that was passed in: read only what is committed."""
         return self._quorum.log
@@ -129,8 +134,7 @@ class KafkaRaftClient:
         requests = quorum.requests.next_deadline()
         if requests is not None:
             times.append(requests)
-        leadership = quorum.leadership
-        if leadership is None:
+        if (leadership := quorum.leadership) is None:
             times.append(quorum.deadline)
         else:
             times.append(leading.check_quorum_deadline(quorum))
@@ -272,10 +276,6 @@ def _failed(quorum: Quorum, event: RequestFailed, now: float) -> None:
         voting.handle_unsupported(quorum, sent, now)
 
 
-def _append(quorum: Quorum, event: Append, now: float) -> None:
-    leading.append(quorum, event, now)
-
-
 def _snapshot_taken(quorum: Quorum, event: SnapshotTaken, _now: float) -> None:
     id = event.snapshot_id
     if id.offset > quorum.high_watermark:
@@ -294,7 +294,7 @@ EVENTS: Final[dict[type, Callable[[Quorum, Any, float], None]]] = {
     RequestReceived: _request,
     ResponseReceived: _response,
     RequestFailed: _failed,
-    Append: _append,
+    Append: leading.append,
     SnapshotTaken: _snapshot_taken,
     Resign: _resign,
 }

@@ -12,12 +12,24 @@ from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkawire.messages.update_features_response import UpdateFeaturesResponse
-from kafkawire.raft import Endpoint
+from kafkawire.node.quorum.metadata_log import KafkaMetadataLog
+from kafkawire.raft import (
+    Endpoint,
+    KRaftVersionRange,
+    OffsetAndEpoch,
+    ReplicaKey,
+    Voter,
+    VoterSet,
+    bootstrap_snapshot,
+)
+from kafkawire.storage.directory_logs import DirectoryLogs
+from kafkawire.storage.disks.log_directory import LogDirectory
 
 from ..broker.harness import Client
-from .front_harness import BROKER, NodeHarness
+from .front_harness import BROKER, CONTROLLER, EPOCH_MS, NodeHarness
 
 REPLICATION = Endpoint("REPLICATION", "node", 9094)
+DIRECTORY_ID = bytes([1] * 16)
 
 
 def api_versions(client: Client, release: str) -> ApiVersionsResponse:
@@ -71,3 +83,28 @@ def test_a_node_that_becomes_an_older_release_shows_the_levels_of_that() -> None
     assert ranges["metadata.version"] == metadata_version("4.0")
     for each in response.finalized_features:
         assert each.max_version_level <= ranges[each.name]
+
+
+class DynamicNode(NodeHarness):
+    """A node whose metadata log names the voters, from its bootstrap snapshot on."""
+
+    def launch(self) -> None:
+        directory = DirectoryLogs(LogDirectory("data", self.disk))
+        if directory.directory_id is None:
+            directory.identify("a-cluster", 1, lambda: DIRECTORY_ID)
+            voter = Voter(ReplicaKey(1, DIRECTORY_ID), (CONTROLLER,), KRaftVersionRange(0, 1))
+            log = KafkaMetadataLog(self.disk, lambda: EPOCH_MS)
+            log.store_snapshot(OffsetAndEpoch(0, 0), bootstrap_snapshot(VoterSet((voter,))))
+        super().launch()
+
+
+@pytest.mark.parametrize(("harness", "levels"), [(NodeHarness, []), (DynamicNode, [1])])
+def test_a_node_shows_the_kraft_version_of_its_quorum(
+    harness: type[NodeHarness], levels: list[int]
+) -> None:
+    node = harness()
+    for _ in range(2):
+        response = api_versions(node.client(), LATEST)
+        finalized = {each.name: each.max_version_level for each in response.finalized_features}
+        assert [finalized[name] for name in finalized if name == "kraft.version"] == levels
+        node.restart()

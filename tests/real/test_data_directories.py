@@ -1,7 +1,7 @@
 """A real Kafka starts on the data directory of a node of ours, and ours on one of Kafka's.
 
-Topics, configurations, records, committed offsets and the sequence of an idempotent producer
-are the same before and after, and both can write.
+Topics, configurations, records, committed offsets, the sequence of an idempotent producer and the
+kraft.version are the same before and after, and both can write.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ COMPLAINTS: Final = ("ERROR", "orrupt", "Found invalid", "truncating to offset")
 
 
 class Content(NamedTuple):
-    """What a cluster has."""
+    """What a cluster has. kraft_version: as clients see it, 0 if the voters are static."""
 
+    kraft_version: int
     partitions: int
     configs: dict[str, str | None]
     offsets: dict[tuple[str, int], int]
@@ -111,7 +112,9 @@ async def content(directory: Directory) -> Content:
         topics = await admin.describe_topics([TOPIC])
         configs = await admin.describe_topic_config(TOPIC)
         offsets = await admin.group_offsets(GROUP)
+        versions = await admin.broker_versions(NODE_ID)
     return Content(
+        next(each.level for each in versions.features if each.name == "kraft.version"),
         len(topics[TOPIC].partitions),
         {key: configs[key].value for key in CONFIGS},
         {where: committed.offset for where, committed in offsets.items()},
@@ -131,8 +134,9 @@ async def values(directory: Directory, partition: int) -> list[bytes | None]:
     return found
 
 
-def expected(*names: str) -> Content:
+def expected(kraft_version: int, *names: str) -> Content:
     return Content(
+        kraft_version,
         PARTITIONS,
         dict(CONFIGS),
         OFFSETS,
@@ -150,21 +154,21 @@ def expected(*names: str) -> Content:
 
 def test_kafka_starts_on_ours(directory: Directory) -> None:
     """And ours on what Kafka then wrote."""
-    assert directory.on_ours(filled) == expected("first")
+    assert directory.on_ours(filled) == expected(0, "first")
     directory.broker.configure(
         {"controller.quorum.voters": f"{NODE_ID}@{HOST}:{directory.broker.controller_port}"}
     )
-    assert directory.on_kafka(extended) == expected("first")
-    assert directory.on_ours(content) == expected("first", "second")
+    assert directory.on_kafka(extended) == expected(0, "first")
+    assert directory.on_ours(content) == expected(0, "first", "second")
     assert complaints(directory) == []
 
 
 def test_ours_starts_on_kafkas(directory: Directory) -> None:
     """And Kafka on what ours then wrote."""
     directory.broker.format()
-    assert directory.on_kafka(filled) == expected("first")
-    assert directory.on_ours(extended) == expected("first")
-    assert directory.on_kafka(content) == expected("first", "second")
+    assert directory.on_kafka(filled) == expected(1, "first")
+    assert directory.on_ours(extended) == expected(1, "first")
+    assert directory.on_kafka(content) == expected(1, "first", "second")
     assert complaints(directory) == []
 
 

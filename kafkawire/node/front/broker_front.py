@@ -90,7 +90,10 @@ class BrokerFront:
         """Key -> (value, resource) of what is set dynamically."""
         ensemble = options.ensemble
         self.control = None if ensemble is None else ControlState(node_id, ensemble)
-        self._shown = {name: MetadataCache(name, ensemble) for name in listeners.endpoints}
+        kraft_version = _kraft_version(config, machines)
+        self._shown = {
+            name: MetadataCache(name, kraft_version, ensemble) for name in listeners.endpoints
+        }
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
@@ -317,3 +320,9 @@ _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] 
     DeadLetterDue: BrokerFront._dead_letter_due,
     ShareFetchExpired: BrokerFront._share_fetch_expired,
 }
+
+
+def _kraft_version(config: NodeConfig, machines: NodeMachines) -> Callable[[], int]:
+    """Return what returns the kraft.version that clients are shown."""
+    shown = config.kraft_version
+    return machines.kraft_version if shown is None else lambda: shown

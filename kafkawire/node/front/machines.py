@@ -199,6 +199,10 @@ class NodeMachines:
             client.leader_id, {each.key.id: each.endpoints[0][1:] for each in voters}
         )
 
+    def kraft_version(self) -> int:
+        """Return the kraft.version of the quorum."""
+        return self.node.parts.raft.client.kraft_version
+
     @property
     def is_broker(self) -> bool:
         """Whether the node is a broker, perhaps beside its controller."""
