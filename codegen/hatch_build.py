@@ -299,6 +299,7 @@ CONTEXT: Final = (
     "kafkawire/protocol/fields.py",
     "kafkawire/protocol/json_form.py",
     "kafkawire/capture/frames/in_order.py",
+    "kafkawire/capture/frames/tracked_state.py",
     "kafkawire/capture/jsonl/wire_layouts.py",
     "kafkawire/capture/jsonl/writer.py",
     "kafkawire/capture/tables/extraction/decoded_partitions.py",

@@ -14,6 +14,7 @@ from librt.strings import BytesWriter, read_i64_le, write_i64_le
 
 from .exchanges.conversation import Conversation
 from .frames.in_order import UNTRACKED, InOrderFrames
+from .frames.tracked_state import TrackedState
 from .tcp.connection import Connection
 from .tcp.connection_table import ConnectionTable
 
@@ -21,7 +22,7 @@ SIDE_AT: Final = 16
 OTHER_SIDE_AT: Final = 64
 STREAM_AT: Final = 40
 """Where the numbers of a side begin in the state, and where that of its stream is among them (see
-`in_order.State`).
+`TrackedState`).
 """
 
 
@@ -51,9 +52,7 @@ def track(
     other_delivered = peer.save(numbers)
     write_i64_le(numbers, second.position)
     held, other_held = first.save(marks), second.save(other_marks)
-    return in_order.track(
-        connection.key,
-        conversation.client or 0,
+    state = TrackedState(
         numbers.getvalue(),
         delivered,
         other_delivered,
@@ -62,6 +61,7 @@ def track(
         marks.getvalue(),
         other_marks.getvalue(),
     )
+    return in_order.track(connection.key, conversation.client or 0, state)
 
 
 def untrack(
@@ -73,14 +73,15 @@ def untrack(
 ) -> None:
     """Continue behind the segments that were handled while the connection was tracked."""
     state = in_order.untrack(slot)
-    numbers, delivered, other_delivered, held, other_held, marks, other_marks = state
+    numbers = state.numbers
     flow = table.flows[connection.key]
     peer = flow.peer
     assert peer is not None
     connection.last_packet = read_i64_le(numbers, 0)
     connection.last_ns = read_i64_le(numbers, 8)
-    flow.restore(numbers, SIDE_AT, delivered)
-    peer.restore(numbers, OTHER_SIDE_AT, other_delivered)
+    flow.restore(numbers, SIDE_AT, state.delivered)
+    peer.restore(numbers, OTHER_SIDE_AT, state.other_delivered)
     first, second = conversation.streams
-    first.restore(read_i64_le(numbers, SIDE_AT + STREAM_AT), held, marks)
-    second.restore(read_i64_le(numbers, OTHER_SIDE_AT + STREAM_AT), other_held, other_marks)
+    first.restore(read_i64_le(numbers, SIDE_AT + STREAM_AT), state.held, state.marks)
+    position = read_i64_le(numbers, OTHER_SIDE_AT + STREAM_AT)
+    second.restore(position, state.other_held, state.other_marks)

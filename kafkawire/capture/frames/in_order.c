@@ -407,10 +407,9 @@ failed:
     return NULL;
 }
 
-/* -- what is tracked
+/* -- what is tracked: the state of a connection is a `TrackedState` of `tracked_state.py` */
 
-   The state of a connection: last packet, its time | of each side: next_seq, position, acked, peer_ack, delivered,
-   framed | the last delivered bytes of each side | held bytes of each side | their marks: end, packet and time of each, as int64 */
+static PyTypeObject *StateType;
 
 enum { LAST_PACKET, LAST_NS, SIDES, PER_SIDE = 6 };
 
@@ -474,14 +473,15 @@ static int new_slot(Frames *self)
     return self->free_slots[self->free_count - 1];
 }
 
-/* track(key, client, numbers, delivered, other delivered, held, other held, marks, other marks) -> slot, or -1
+/* track(key, client, state) -> slot, or -1
 
    key: of side 0. -1: a held frame is complete, or its size is invalid. */
 static PyObject *frames_track(Frames *self, PyObject *args)
 {
-    PyObject *key, *numbers, *recent[2], *held[2], *marks[2];
+    PyObject *key, *state, *numbers, *recent[2], *held[2], *marks[2];
     int client;
-    if (!PyArg_ParseTuple(args, "SiSSSSSSS", &key, &client, &numbers, &recent[0], &recent[1], &held[0], &held[1], &marks[0], &marks[1]))
+    if (!PyArg_ParseTuple(args, "SiO!", &key, &client, StateType, &state) ||
+        !PyArg_ParseTuple(state, "SSSSSSS", &numbers, &recent[0], &recent[1], &held[0], &held[1], &marks[0], &marks[1]))
         return NULL;
     if (PyBytes_GET_SIZE(key) != KEY || PyBytes_GET_SIZE(numbers) != (SIDES + 2 * PER_SIDE) * 8)
         return PyErr_Format(PyExc_ValueError, "invalid state");
@@ -532,7 +532,7 @@ static PyObject *held_bytes(const Side *side)
 
 static PyObject *recent_bytes(const Side *side) { return PyBytes_FromStringAndSize((const char *)side->recent, (Py_ssize_t)side->stored); }
 
-/* untrack(slot) -> (numbers, delivered, other delivered, held, other held, marks, other marks) */
+/* untrack(slot) -> state */
 static PyObject *frames_untrack(Frames *self, PyObject *number)
 {
     Py_ssize_t slot = PyLong_AsSsize_t(number);
@@ -548,9 +548,11 @@ static PyObject *frames_untrack(Frames *self, PyObject *number)
         const int64_t values[PER_SIDE] = {side->next_seq, side->position, side->acked, side->peer_ack, side->delivered, side->framed};
         memcpy(numbers + SIDES + i * PER_SIDE, values, sizeof values);
     }
-    PyObject *state = Py_BuildValue("y#NNNNy#y#", (const char *)numbers, (Py_ssize_t)sizeof numbers, recent_bytes(first), recent_bytes(second), held_bytes(first), held_bytes(second),
+    PyObject *parts = Py_BuildValue("((y#NNNNy#y#))", (const char *)numbers, (Py_ssize_t)sizeof numbers, recent_bytes(first), recent_bytes(second), held_bytes(first), held_bytes(second),
                                     first->marks ? (const char *)first->marks : "", first->mark_count * (Py_ssize_t)sizeof(Mark),
                                     second->marks ? (const char *)second->marks : "", second->mark_count * (Py_ssize_t)sizeof(Mark));
+    PyObject *state = parts ? PyTuple_Type.tp_new(StateType, parts, NULL) : NULL;
+    Py_XDECREF(parts);
     if (!state)
         return NULL;
     remove_key(self, first->key);
@@ -618,6 +620,13 @@ static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "kafkawire.capture
 
 PyMODINIT_FUNC PyInit_in_order(void)
 {
+    PyObject *states = PyImport_ImportModule("kafkawire.capture.frames.tracked_state");
+    if (!states)
+        return NULL;
+    Py_XSETREF(StateType, (PyTypeObject *)PyObject_GetAttrString(states, "TrackedState"));
+    Py_DECREF(states);
+    if (!StateType)
+        return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made && (PyModule_AddType(made, &FramesType) < 0 || PyModule_AddObjectRef(made, "AVAILABLE", PY_LITTLE_ENDIAN ? Py_True : Py_False) < 0 ||
                  PyModule_AddIntConstant(made, "FULL", FULL) < 0 || PyModule_AddIntConstant(made, "UNTRACKED", UNTRACKED) < 0))

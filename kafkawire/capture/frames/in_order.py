@@ -8,21 +8,14 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from .tracked_state import TrackedState
+
 AVAILABLE: bool = False
 """Whether connections can be tracked. (It is not final, or compiled modules would inline it.)"""
 
 FULL: Final = -2
 UNTRACKED: Final = -1
 """Why `cut` ended, where it is not the slot of the connection whose segment was declined."""
-
-State: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes]
-"""What has changed of a connection: numbers; and of each side the last delivered bytes, the bytes
-of the incomplete frame, and the packets that these were in.
-
-numbers: last packet and its time; of each side the next sequence number, the position, what was
-acknowledged, the acknowledgment number, bytes delivered, and the position of the incomplete frame;
-of packets: position behind their bytes, number and time. All are int64 in little endian.
-"""
 
 Cut: TypeAlias = tuple[int, int, int, list[bytes], bytes, int]
 """The row of the next segment, and the row behind it and the segments after it that are not tracked
@@ -41,25 +34,14 @@ class InOrderFrames:
     def __init__(self, max_frame_bytes: int, remembered_bytes: int, max_window_bytes: int) -> None:
         pass
 
-    def track(  # noqa: PLR0913 - as `in_order.c` takes them
-        self,
-        key: bytes,  # noqa: ARG002
-        client: int,  # noqa: ARG002
-        numbers: bytes,  # noqa: ARG002
-        delivered: bytes,  # noqa: ARG002
-        other_delivered: bytes,  # noqa: ARG002
-        held: bytes,  # noqa: ARG002
-        other_held: bytes,  # noqa: ARG002
-        marks: bytes,  # noqa: ARG002
-        other_marks: bytes,  # noqa: ARG002
-    ) -> int:
+    def track(self, key: bytes, client: int, state: TrackedState) -> int:  # noqa: ARG002
         """Track a connection; return its slot, or -1 if it is not ordinary.
 
         key: of the flow from side 0 to side 1. client: the side that sends requests.
         """
         return -1
 
-    def untrack(self, slot: int) -> State:
+    def untrack(self, slot: int) -> TrackedState:
         """Return the state of a connection, and track it no longer. Raises KeyError."""
         raise KeyError(slot)
 

@@ -26,6 +26,7 @@ from kafkawire.capture.files.source import read_capture
 from kafkawire.capture.frames import in_order
 from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.frames.framing import Stream
+from kafkawire.capture.frames.tracked_state import TrackedState
 from kafkawire.capture.multifile import PacketReader
 from kafkawire.capture.packets.segment_rows import KEY_BYTES, NUMBERS_BYTES, SegmentRows
 from kafkawire.capture.snapshot import attributes
@@ -230,11 +231,12 @@ def int64s(*values: int) -> bytes:
     return b"".join(value.to_bytes(8, "little", signed=True) for value in values)
 
 
-STATE_OF_NEW = int64s(1, 1, *[100, 0, 0, 0, 0, 0] * 2)
+NUMBERS_OF_NEW = int64s(1, 1, *[100, 0, 0, 0, 0, 0] * 2)
 
 
 def tracked(frames: in_order.InOrderFrames, number: int) -> int:
-    return frames.track(key(number), 0, STATE_OF_NEW, b"", b"", b"", b"", b"", b"")
+    state = TrackedState(NUMBERS_OF_NEW, b"", b"", b"", b"", b"", b"")
+    return frames.track(key(number), 0, state)
 
 
 def segment(
@@ -292,7 +294,7 @@ def test_the_room_of_a_frame_grows_with_its_bytes() -> None:
     assert frames.cut(piece, key(1), segment(piece, 100), 0, 9, 999, 9999)[0] == 1
     assert tracemalloc.get_traced_memory()[0] - before < 1 << 18
     tracemalloc.stop()
-    assert frames.untrack(slot)[3] == piece
+    assert frames.untrack(slot).held == piece
 
 
 @pytest.mark.parametrize("size", [7, -1, (1 << 31) - 1])
@@ -302,7 +304,7 @@ def test_invalid_sizes_are_declined(size: int) -> None:
     data = b"\0\0\0\x08requests" + size.to_bytes(4, "big", signed=True) + b"more"
     before = cut(frames, data, segment(data, 100))
     assert before[:4] == (0, 1, slot, [])
-    assert frames.untrack(slot)[0] == STATE_OF_NEW
+    assert frames.untrack(slot).numbers == NUMBERS_OF_NEW
 
 
 @pytest.mark.parametrize("flags", [0, 16 | 1, 16 | 2, 16 | 4, 8])
@@ -333,7 +335,7 @@ def test_a_segment_without_a_time() -> None:
     slot = tracked(frames, 1)
     data = b"\0\0\0\x08requests"
     assert cut(frames, data, segment(data, 100, packet=7, ns=NO_TIME))[0] == 1
-    assert frames.untrack(slot)[0][:16] == int64s(7, 1)
+    assert frames.untrack(slot).numbers[:16] == int64s(7, 1)
 
 
 @pytest.mark.parametrize("limit", [0, 50, 4096])
@@ -349,7 +351,7 @@ def test_delivered_bytes_are_kept_as_flows_keep_them(sizes: tuple[int, ...], lim
         assert frames.cut(data, key(1), segment(data, seq), 0, 9, 1 << 20, 1 << 20)[0] == 1
         expected.deliver(data)
         seq += len(data)
-    assert frames.untrack(slot)[1] == expected.save()
+    assert frames.untrack(slot).delivered == expected.save()
 
 
 def test_packets_of_frames_that_are_complete_are_forgotten() -> None:
@@ -361,6 +363,19 @@ def test_packets_of_frames_that_are_complete_are_forgotten() -> None:
         assert cut(frames, data[:7], segment(data[:7], seq))[3] == []
         assert cut(frames, data[7:], segment(data[7:], seq + 7))[3] == [data[4:]]
     assert frames.untrack(slot)[3:] == (b"", b"", b"", b"")
+
+
+def test_a_state_is_given_back_as_it_came() -> None:
+    """Each part is where it was; a plain tuple is not a state."""
+    frames: Any = new_frames()
+    held, other_held = b"\0\0\0\x09ab", b"\0\0\0\x08c"
+    marks, other_marks = int64s(6, 3, 4), int64s(5, 7, 8)
+    state = TrackedState(
+        NUMBERS_OF_NEW, b"delivered", b"other", held, other_held, marks, other_marks
+    )
+    assert frames.untrack(frames.track(key(1), 0, state)) == state
+    with pytest.raises(TypeError):
+        frames.track(key(1), 0, tuple(state))
 
 
 def test_segments_beside_the_data_are_refused() -> None:
