@@ -6,12 +6,14 @@
 `kafka_broker` is a cluster in memory, up in milliseconds; the nodes of `kafka_cluster` are also
 controllers, and elect the active one. The markers `@pytest.mark.kafka(brokers=3)` and
 `@pytest.mark.kafka_cluster(brokers=3)` configure them, with the fields of `ServerConfig`. Tests
-that do not use the fixtures import nothing.
+that do not use the fixtures import nothing. The report of a failed test has a section with the
+reasons why brokers closed connections, which clients often do not show.
 """
 
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
+    from .fixture import ClusterFixture
     from .nodes.cluster_thread import ClusterThread
     from .server_config import ServerConfig
     from .server_thread import ServerThread
@@ -29,6 +32,11 @@ BROKERS: Final = {"kafka": 1, "kafka_cluster": 3}
 """Marker -> how many brokers there are unless it says so."""
 USED: Final = pytest.StashKey[bool]()
 """Whether a test has used a fixture."""
+CLUSTERS: Final = pytest.StashKey[dict[str, "ClusterFixture"]]()
+"""Fixture -> the cluster of a test."""
+MOST_LINES: Final = 10
+MOST_CHARACTERS: Final = 300
+"""Of the section of a report, and of each of its lines."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,6 +55,32 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             reason = f"the marker {each.name} configures `{MARKERS[each.name]}`"
             pytest.fail(f"{reason}, which this test does not use", pytrace=False)
     return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add a section to the report of a failed test: why brokers closed connections."""
+    report = yield
+    if report.failed and report.when != "teardown":  # which closes the others
+        for name, cluster in item.stash.get(CLUSTERS, {}).items():
+            lines = _closed(cluster)
+            if lines:
+                report.sections.append((f"{name}: connections that were closed", "\n".join(lines)))
+    return report
+
+
+def _closed(cluster: ClusterFixture) -> list[str]:
+    """Count the connections that brokers closed, by reason; in the order of the first ones."""
+    from ..display import plural, printable
+
+    reasons = Counter(printable(close.reason)[:MOST_CHARACTERS] for close in cluster.closed)
+    lines = [f"{plural(count, 'connection')}: {reason}" for reason, count in reasons.items()]
+    if len(lines) <= MOST_LINES:
+        return lines
+    shown = lines[: MOST_LINES - 1]
+    return [*shown, f"... and {len(lines) - len(shown)} more reasons (`.closed` has all)"]
 
 
 @contextmanager
@@ -68,6 +102,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
         from .server_thread import ServerThread
 
     with ServerThread(_config(request, "kafka")) as cluster:
+        request.node.stash.setdefault(CLUSTERS, {})["kafka_broker"] = cluster
         yield cluster
 
 
@@ -78,6 +113,7 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
         from .nodes.cluster_thread import ClusterThread
 
     with ClusterThread(_config(request, "kafka_cluster")) as cluster:
+        request.node.stash.setdefault(CLUSTERS, {})["kafka_cluster"] = cluster
         yield cluster
 
 
