@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
 from math import inf
+from numbers import Real
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -137,7 +138,12 @@ class ClusterFixture(ABC):
             raise ValueError("no broker runs: all were stopped or killed, or have failed")
 
     def advance(self, seconds: float) -> None:
-        """Advance the clock of all brokers, without waiting. ValueError: it does not go back."""
+        """Advance the clock of all brokers, without waiting.
+
+        Raises ValueError if it would go back, TypeError for what is not a number.
+        """
+        if not isinstance(seconds, Real):
+            raise TypeError(f"seconds={seconds!r}: expected a number from 0")
         if not 0 <= seconds < inf:
             raise ValueError(f"seconds={seconds!r}: expected a number from 0")
         self._advance(seconds)

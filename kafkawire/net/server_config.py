@@ -155,9 +155,12 @@ def _is_tls(value: object) -> bool:
 EXPECTED: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "brokers": (_is_count, "a number from 1"),
     "directories": (_is_count, "a number from 1"),
-    "topics": (_maps_text_to(_is_count), "names with their numbers of partitions"),
-    "settings": (_maps_text_to(lambda _: True), "Kafka's keys with their values"),
-    "passwords": (_maps_text_to(_is_text), "users with their passwords, as text"),
+    "topics": (_maps_text_to(_is_count), "names with numbers of partitions, as {'orders': 1}"),
+    "settings": (
+        _maps_text_to(lambda _: True),
+        "Kafka's keys with values, as {'num.partitions': 3}",
+    ),
+    "passwords": (_maps_text_to(_is_text), "users with their passwords, as {'alice': 'secret'}"),
     "release": (_is_text, "the name of a release, such as '2.8'"),
     "host": (_is_text, "an address to listen on"),
     "ports": (_lists(_is_port), "a list of ports, 0 for any"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -345,6 +347,7 @@ def test_a_transaction_that_a_coordinator_refuses_is_aborted_as_a_whole(
         ({"nodes": 3}, "unknown argument 'nodes' of the marker kafka; did you mean 'brokers'?"),
         ({"brokers": "3"}, "marker kafka: brokers='3'"),
         ({"topics": ["t"]}, "marker kafka: topics="),
+        ({"topics": ["t"]}, r"expected names with numbers of partitions, as \{'orders': 1\}"),
         ({"topics": {"a/b": 1}}, "marker kafka: topics: "),
         ({"settings": {"num.partition": "3"}}, "marker kafka: .*num.partition"),
         ({"settings": {"num.partitions": "x"}}, "marker kafka: settings: .*num.partitions"),
@@ -418,6 +421,47 @@ def test_a_marker_that_is_wrong_fails_its_test_in_plain_words(tmp_path: Path) ->
     assert "1 failed, 2 passed, 3 errors" in ran.stdout
 
 
+def test_a_failed_test_shows_why_connections_were_closed(tmp_path: Path) -> None:
+    """A client without SASL only logs that it was disconnected."""
+    (tmp_path / "test_it.py").write_text(
+        textwrap.dedent("""
+            import pytest
+            from confluent_kafka import Producer
+            from kafkawire.broker import Close
+
+            @pytest.fixture
+            def producer(kafka_broker):
+                producer = Producer({"bootstrap.servers": kafka_broker.bootstrap})
+                producer.produce("orders", b"apples")
+                kafka_broker.wait(lambda: producer.poll(0.1) or kafka_broker.closed)
+
+            @pytest.mark.kafka(passwords={"alice": "secret"})
+            def test_plain(kafka_broker, producer):
+                assert kafka_broker.closed == []
+
+            @pytest.mark.kafka(passwords={"alice": "secret"})
+            def test_that_passes(kafka_broker, producer): ...
+
+            @pytest.mark.kafka_cluster(brokers=1)
+            def test_many(kafka_cluster):
+                for number in range(30):
+                    kafka_cluster.closed.append(Close(number, f"reason {min(number, 20)}\\x1b[2J"))
+                pytest.fail()
+        """)
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist", "."],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "2 failed, 1 passed" in ran.stdout, ran.stdout
+    _, plain, many = re.split("-+ kafka_.*: connections that were closed -+\n", ran.stdout)
+    assert re.match(r"\d+ connections?: METADATA before authentication\n", plain), plain
+    lines = many.splitlines()[:10]
+    assert lines[0] == r"1 connection: reason 0\x1b[2J"
+    assert lines[9] == "... and 12 more reasons (`.closed` has all)"
+    assert "\x1b[2J" not in ran.stdout
+
+
 def test_a_cluster_that_cannot_elect_a_controller_does_not_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -461,6 +505,13 @@ def test_the_text_of_a_request_is_a_line_with_its_errors(kafka_broker: ServerThr
 def test_the_clock_does_not_go_back(kafka_broker: ServerThread, seconds: float) -> None:
     with pytest.raises(ValueError, match=f"seconds={seconds}: expected a number from 0"):
         kafka_broker.advance(seconds)
+
+
+@pytest.mark.parametrize("seconds", ["5", None, timedelta(seconds=5)])
+def test_the_clock_takes_numbers(kafka_broker: ServerThread, seconds: Any) -> None:
+    with pytest.raises(TypeError) as raised:
+        kafka_broker.advance(seconds)
+    assert str(raised.value) == f"seconds={seconds!r}: expected a number from 0"
 
 
 def test_the_text_of_a_cluster_is_short(kafka_broker: ServerThread) -> None:
