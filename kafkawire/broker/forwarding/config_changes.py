@@ -165,7 +165,7 @@ class CheckedForwarding(ForwardingManager):
     def _problem(self, body: Changes, name: str, configs: Sequence[Any]) -> Problem | None:
         """Return why this broker could not apply a change, None if it could.
 
-        name: a broker's, or "" for all.
+        name: a broker's, or "" for all, where values of its own go before.
         """
         if name not in ("", self._own):
             expected = f"expected {self._own} or empty string, but received {name}"
@@ -177,10 +177,11 @@ class CheckedForwarding(ForwardingManager):
             return E.INVALID_REQUEST, refused.message or ""
         changed = {key: value for key, value in wanted.items() if values.get(key) != value}
         reason = _not_dynamic(changed, name)
+        own = {} if name else self._settings.altered(source_of(self._own))
         for key, value in wanted.items():
             if reason is None and value is not None:
                 reason = config_error(BROKER_CONFIGS.get(key), key, value)
-            if reason is None and value is not None:
+            if reason is None and value is not None and key not in own:
                 reason = broker_error(key, value, self._settings.text)
         return None if reason is None else (E.INVALID_REQUEST, reason)
 

@@ -237,6 +237,14 @@ def test_a_key_that_is_deleted_goes_back_to_what_the_file_says(client: Client) -
     assert set_one(client, TOPIC, "t", "nothing", None, how=1) == E.NONE
 
 
+def test_a_value_of_all_brokers_is_not_compared_where_this_one_has_its_own(client: Client) -> None:
+    assert set_one(client, BROKER, "", "num.io.threads", "1") == E.INVALID_REQUEST
+    assert set_one(client, BROKER, "1", "num.io.threads", "6") == E.NONE
+    assert set_one(client, BROKER, "", "num.io.threads", "1") == E.NONE
+    assert set_one(client, BROKER, "", "num.io.threads", "0") == E.INVALID_REQUEST
+    assert describe(client, BROKER, "1")["num.io.threads"].value == "6"
+
+
 def test_updates_are_what_kafka_documents() -> None:
     assert BROKER_CONFIGS["broker.id"].update is Update.READ_ONLY
     assert BROKER_CONFIGS["listeners"].update is Update.PER_BROKER

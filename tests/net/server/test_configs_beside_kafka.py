@@ -83,6 +83,7 @@ OTHERWISE: Final = {
 SET_HERE: Final = frozenset(
     {
         ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        ConfigSource.DYNAMIC_BROKER_CONFIG,
         ConfigSource.DYNAMIC_GROUP_CONFIG,
         ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
     }
@@ -308,6 +309,27 @@ def test_values_of_brokers_are_valid_where_they_are_in_kafka(
     assert {value: code for value, code in ours.items() if value[0] not in OTHERWISE} == {
         value: code for value, code in real.items() if value[0] not in OTHERWISE
     }
+
+
+@pytest.mark.parametrize(
+    ("key", "own", "tried"),
+    [
+        ("num.io.threads", "5", ["0", "1", "2", "9", "40"]),
+        ("log.retention.ms", "5000", ["0", "-1", "-2", "1000"]),
+    ],
+)
+def test_values_of_all_brokers_are_checked_by_a_broker_that_has_its_own(
+    both: tuple[int, int], key: str, own: str, tried: list[str]
+) -> None:
+    outcomes = []
+    for port in both:
+        assert altered(port, BROKER, str(NODE_ID), (key, SET, own))[0] == 0
+        described_once(port, ResourceType.BROKER, str(NODE_ID), key, is_set=True)
+        changes = [(key, SET, value) for value in tried]
+        outcomes.append([altered(port, BROKER, "", each, validate=True)[0] for each in changes])
+        assert altered(port, BROKER, str(NODE_ID), (key, DELETE, None))[0] == 0
+        described_once(port, ResourceType.BROKER, str(NODE_ID), key, is_set=False)
+    assert outcomes[0] == outcomes[1]
 
 
 def test_groups_and_client_metrics_describe_what_kafka_describes(both: tuple[int, int]) -> None:
