@@ -126,8 +126,8 @@ class Reading:
 
     context: topic names and packet positions. watch: progress of reading. refused: number of given
     files that are not captures. where: only exchanges of which a message matches are passed, and
-    other rows that match; matched: how many rows were passed with a filter. interrupted: whether it
-    was not read to its end.
+    other rows that match; matched: how many rows were passed with a filter; hint: what may be meant
+    by a filter that matches none. interrupted: whether it was not read to its end.
     """
 
     def __init__(
@@ -139,6 +139,7 @@ class Reading:
         self.refused = refused
         self.where = where
         self.matched = 0
+        self.hint = ""
         self.interrupted = False
 
     def read(self, *collectors: Collector) -> None:
@@ -178,9 +179,11 @@ class Reading:
         return self.traffic.batches() if self.where is None else self._selected(self.where)
 
     def _selected(self, where: Filter) -> Iterator[list[Located | Ended]]:
+        from kafkawire.capture.filters.unmatched import Unmatched
         from kafkawire.capture.selection.selecting import Selection
 
-        selection = Selection[Located](where, self.traffic, self, whole=True)
+        unmatched = Unmatched(where)
+        selection = Selection[Located](where, self.traffic, self, whole=True, unmatched=unmatched)
         decode = self.context.decode
         for batch in self.traffic.batches():
             for item in batch:
@@ -188,6 +191,8 @@ class Reading:
                     selection.handle([item if isinstance(item, Ended) else decode(item)])
                 )
         yield self._counted(selection.finish())
+        if not self.matched:
+            self.hint = unmatched.hint()
 
     def _counted(self, selected: list[Located | Ended]) -> list[Located | Ended]:
         """Count the rows of what was selected."""

@@ -114,7 +114,7 @@ def exit_if_incomplete(captures: Reading) -> None:
     Warns on standard error if the filter matched nothing.
     """
     if captures.where is not None and not captures.matched:
-        print_note("nothing matches the filter")
+        print_note(f"nothing matches the filter{captures.hint}")
     if captures.interrupted:
         note = f"interrupted after {plural(captures.watch.packets, 'packet')}"
         print_note(f"{note}: the report covers these")

@@ -21,6 +21,8 @@ from typing import Final, Generic
 
 from ..exchanges.exchanges import Ended, Exchange, Exchanges
 from ..filters import Filter
+from ..filters.evaluation import Lookup
+from ..filters.unmatched import Unmatched
 from ..multifile import Traffic
 from ..rows import Located, Status
 from .messages import Item, Message, Names
@@ -37,6 +39,7 @@ class Selection(Generic[Item]):
 
     traffic: the capture, for relative times. names: knows names of topics; without it, topics have
     the names that their messages state. whole: whether exchanges are selected as a whole.
+    unmatched: gets the values that are compared until a message matches.
     """
 
     def __init__(
@@ -46,11 +49,13 @@ class Selection(Generic[Item]):
         names: Names | None = None,
         *,
         whole: bool = False,
+        unmatched: Unmatched | None = None,
     ) -> None:
         self._where = where
         self._traffic = traffic
         self._names = names
         self._whole = whole
+        self._unmatched = unmatched
         self._learns = names is not None and any(one.name == "topic" for one in where.fields)
         self._paired = whole or any(field.of_exchange for field in where.fields)
         self._pairs = Exchanges()
@@ -144,7 +149,14 @@ class Selection(Generic[Item]):
     def _judge(self, message: Message[Item]) -> None:
         first_ns = None if self._traffic is None else self._traffic.first_ns
         names = self._names
-        message.verdict = self._where.matches(lambda field: message.values(field, names), first_ns)
+        unmatched = self._unmatched
+        if unmatched is None:
+            lookup: Lookup = lambda field: message.values(field, names)  # noqa: E731
+        else:
+            lookup = lambda field: unmatched.add(field, message.values(field, names))  # noqa: E731
+        message.verdict = self._where.matches(lookup, first_ns)
+        if message.verdict:
+            self._unmatched = None
 
     def _release(self) -> None:
         """Move what is decided from the front of the queue to the result."""

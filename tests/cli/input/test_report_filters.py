@@ -9,6 +9,13 @@ from typing import Any
 
 import pytest
 
+from kafkawire.capture.exchanges.exchanges import Ended
+from kafkawire.capture.filters import Values, parse
+from kafkawire.capture.filters.unmatched import Unmatched
+from kafkawire.capture.frames.decoding import located
+from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.rows import Located
+from kafkawire.capture.selection.selecting import Selection
 from tests.cli.reports import run
 from tests.conftest import FIXTURES
 
@@ -102,3 +109,44 @@ def test_a_filter_that_matches_nothing_is_named(verb: str) -> None:
     assert "nothing matches the filter" in run(verb, path, "--filter", "client == 'x'").stderr
     assert "nothing matches" not in run(verb, path, "--filter", "api == Fetch").stderr
     assert "nothing matches" not in run(verb, path).stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ("topic == kjz", "no topic 'kjz' among kjs, kjs-c, kjsa; did you mean kjs?"),
+        ("api == Produce and topic == kjs-d", "no topic 'kjs-d' among "),
+        ("topic ~ 'other*'", "no topic matches 'other*' among kjs, kjs-c"),
+        ("topic in (a1, b1)", "no topic 'a1' or 'b1' among kjs, kjs-c"),
+        ("api == DeleteTopics", "no API 'DeleteTopics' among "),
+        ("group == kjs-grp", "no group 'kjs-grp' among "),
+        ("error == NOT_CONTROLLER", "no error code 'NOT_CONTROLLER' among NONE, "),
+        ("topic == kjs and not topic == kjs", ""),
+        ("size > 1GB", ""),
+    ],
+)
+def test_what_nothing_matches_has_the_names_that_there_are(where: str, hint: str) -> None:
+    [note] = run("summary", CAPTURE, "--filter", where).stderr.splitlines()
+    assert note.startswith(f"kafkawire summary: nothing matches the filter{hint and f': {hint}'}")
+    assert hint or note.endswith("filter")
+
+
+def test_values_are_kept_until_something_matches() -> None:
+    """They cost nothing then."""
+    where = parse("topic == kjs-c")
+    kept: list[str] = []
+
+    class Counted(Unmatched):
+        def add(self, field: str, values: Values) -> Values:
+            kept.extend(values.found)
+            return super().add(field, values)
+
+    traffic = Traffic([CAPTURE])
+    selection = Selection[Located](where, traffic, unmatched=Counted(where))
+    matched = 0
+    for batch in traffic.batches():
+        for item in batch:
+            before, has_matched = len(kept), matched > 0
+            matched += len(selection.handle([item if isinstance(item, Ended) else located(item)]))
+            assert not has_matched or len(kept) == before
+    assert matched
