@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from html.parser import HTMLParser
@@ -89,7 +90,8 @@ def test_results_are_written_while_others_are_checked(form: str, begin: str) -> 
         dropped = server.fault("CreatePartitions", action="drop")
         options = ("--feature", "apis", "--feature", "topics", "-f", form, "--timeout", "100")
         command = [*COMMAND, "conformance", server.bootstrap, *options]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        env = {**os.environ, "PYTHONUNBUFFERED": ""}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as process:
             assert process.stdout is not None
             line = process.stdout.readline().decode()
             server.wait(lambda: dropped.hit > 0)
