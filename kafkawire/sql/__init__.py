@@ -13,6 +13,6 @@ from ..extras import requires
 with requires("pyarrow", "sql"):
     from .database import ONCE, Database, Names, Read
 from .needs import Needs
-from .statements import is_blank, split_statements
+from .statements import Statements
 
-__all__ = ["ONCE", "Database", "Names", "Needs", "Read", "is_blank", "split_statements"]
+__all__ = ["ONCE", "Database", "Names", "Needs", "Read", "Statements"]

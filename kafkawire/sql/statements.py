@@ -6,33 +6,60 @@ A `;` ends a statement only outside of strings, quoted names and comments.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
-_PART: Final = re.compile(
-    r"""
-    '(?:[^']|'')*' | "(?:[^"]|"")*"            # strings and quoted names
-    | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$           # dollar-quoted strings
-    | --[^\n]* | /\*.*?\*/                     # comments
-    | (?P<end>;)
-    | (?P<open>['"]|/\*|\$\w*\$)               # without an end
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_TOKEN: Final = re.compile(r"""['";]|\$\w*\$|--|/\*""")
+_COMMENTS: Final[Mapping[str, str]] = {"--": "\n", "/*": "*/"}
+"""Begin -> end; strings, quoted and dollar-quoted ones, end as they begin ('' begins another)."""
 
 
-def split_statements(text: str) -> tuple[list[str], str]:
-    """Return the complete statements of a text, without `;`, and the incomplete rest."""
-    complete: list[str] = []
-    start = 0
-    for part in _PART.finditer(text):
-        if part["open"] is not None:
-            break
-        if part["end"] is not None:
-            complete.append(text[start : part.start()])
-            start = part.end()
-    return [statement for statement in complete if not is_blank(statement)], text[start:]
+class Statements:
+    """Takes text line by line, and returns the statements that are complete; in linear time.
 
+    A line ends with its newline, unless it is the last one. rest: the text of the incomplete
+    statement; size: its characters; is_blank: whether it is white space and comments.
+    """
 
-def is_blank(text: str) -> bool:
-    """Whether a text consists of white space and comments."""
-    return not re.sub(r"--[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).strip()
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._open = ""
+        """The end of the string or comment in which the text ends."""
+        self._has_text = False
+        self.size = 0
+
+    @property
+    def rest(self) -> str:
+        return "".join(self._lines)
+
+    @property
+    def is_blank(self) -> bool:
+        return not self._has_text and self._open != "*/"
+
+    def add(self, line: str) -> list[str]:
+        """Return the statements that a line completes, without `;`; blank ones are left out."""
+        complete: list[str] = []
+        start = position = 0
+        while True:
+            if self._open:
+                position = line.find(self._open, position)
+                if position < 0:
+                    break
+                position += len(self._open)
+                self._open = ""
+            token = _TOKEN.search(line, position)
+            between = line[position:] if token is None else line[position : token.start()]
+            self._has_text = self._has_text or not (not between or between.isspace())
+            if token is None:
+                break
+            position = token.end()
+            if token[0] != ";":
+                self._open = _COMMENTS.get(token[0], token[0])
+                self._has_text = self._has_text or token[0] not in _COMMENTS
+                continue
+            if self._has_text:
+                complete.append(self.rest + line[start : token.start()])
+            self._lines, self._has_text, self.size, start = [], False, 0, position
+        self._lines.append(line[start:])
+        self.size += len(line) - start
+        return complete

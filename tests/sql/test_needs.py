@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkawire.capture import tables
 from kafkawire.errors import QueryError
-from kafkawire.sql import Database, Names, split_statements
+from kafkawire.sql import Database, Names, Statements
 from tests.conftest import FIXTURES
 
 CAPTURE = FIXTURES / "captures" / "ck-txn.pcap"
@@ -241,4 +243,33 @@ def test_the_folder_is_removed() -> None:
     ],
 )
 def test_statements_end_at_semicolons(text: str, statements: list[str], rest: str) -> None:
-    assert split_statements(text) == (statements, rest)
+    split = Statements()
+    assert (split.add(text), split.rest, split.size) == (statements, rest, len(rest))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_blank"),
+    [
+        (" \n", True),
+        ("-- a", True),
+        ("/* a */", True),
+        ("/* a", False),
+        ("''", False),
+        ("a", False),
+    ],
+)
+def test_comments_are_blank(text: str, is_blank: bool) -> None:
+    split = Statements()
+    split.add("x; ")
+    assert split.is_blank
+    split.add(text)
+    assert split.is_blank is is_blank
+
+
+@given(st.lists(st.sampled_from(["a", ";", "'", '"', "--", "/*", "*/", "$$", "$t$", " ", "\n"])))
+def test_line_by_line_as_at_once(parts: list[str]) -> None:
+    text = "".join(parts)
+    whole, lines = Statements(), Statements()
+    complete = [each for line in text.splitlines(keepends=True) for each in lines.add(line)]
+    assert complete == whole.add(text)
+    assert (lines.rest, lines.size, lines.is_blank) == (whole.rest, whole.size, whole.is_blank)

@@ -270,28 +270,27 @@ def _prompt(database: Database, form: Shape) -> None:
 
 def _statements(prompts: bool) -> Iterator[str]:
     """Yield statements from standard input, each ended by `;` or the end of the input."""
-    from kafkawire.sql import is_blank, split_statements
+    from kafkawire.sql import Statements
 
-    held = ""
+    statements = Statements()
     while True:
         try:
-            line = _line(prompts, "sql> " if is_blank(held) else "...> ")
+            line = _line(prompts, "sql> " if statements.is_blank else "...> ")
         except KeyboardInterrupt:
             if not prompts:
                 raise
             print()
-            held = ""
+            statements = Statements()
             continue
         if line is None:
             break
-        if is_blank(held) and line.strip().rstrip(";").lower() in QUIT:
+        if statements.is_blank and line.strip().rstrip(";").lower() in QUIT:
             return
-        complete, held = split_statements(f"{held}{line}")
-        yield from complete
-        if len(held) > MAX_STATEMENT:
+        yield from statements.add(line)
+        if statements.size > MAX_STATEMENT:
             raise QueryError(f"a statement of more than {MAX_STATEMENT} characters")
-    if not is_blank(held):
-        yield held
+    if not statements.is_blank:
+        yield statements.rest
 
 
 def _line(prompts: bool, prompt: str) -> str | None:
