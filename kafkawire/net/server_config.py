@@ -160,7 +160,10 @@ EXPECTED: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
         _maps_text_to(lambda _: True),
         "Kafka's keys with values, as {'num.partitions': 3}",
     ),
-    "passwords": (_maps_text_to(_is_text), "users with their passwords, as {'alice': 'secret'}"),
+    "passwords": (
+        _maps_text_to(_is_text),
+        "users with their passwords, as {'alice': 'her password'}",
+    ),
     "release": (_is_text, "the name of a release, such as '2.8'"),
     "host": (_is_text, "an address to listen on"),
     "ports": (_lists(_is_port), "a list of ports, 0 for any"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import tracemalloc
 from collections import Counter
@@ -227,11 +228,13 @@ def calls(work: Callable[[], object]) -> int:
         count += event == "call"
 
     before = sys.getprofile()
+    gc.disable()  # its callbacks are calls, too
     sys.setprofile(called)
     try:
         work()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 
