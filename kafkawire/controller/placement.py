@@ -108,9 +108,9 @@ class StripedReplicaPlacer:
             if index == skip:  # once: the rack of the leader has its replica
                 skip = -1
             else:
-                found = self._racks[index].next()
-                if found is not None:
-                    replicas.append(found)
+                broker = self._racks[index].next()
+                if broker is not None:
+                    replicas.append(broker)
             index = (index + 1) % len(self._racks)
         self._first += 1
         self._placed += 1

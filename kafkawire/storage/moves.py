@@ -252,8 +252,8 @@ def valid_copies(
     future: dict[TopicPartition, DirectoryLogs] = {}
     for directory in directories:
         for partition in directory.logs:
-            known = future.get(partition)
-            if known is None or _valid(partition, known, directory) is directory:
+            before = future.get(partition)
+            if before is None or _valid(partition, before, directory) is directory:
                 future[partition] = directory
     for directory in directories:
         for partition in [each for each in directory.logs if future[each] is not directory]:

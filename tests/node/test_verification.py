@@ -78,7 +78,7 @@ def test_a_marker_that_comes_meanwhile_ends_the_transaction() -> None:
 
 
 def test_while_the_coordinator_completes_the_transaction_before_the_client_tries_again() -> None:
-    verifier, found = verifying()
+    verifier, results = verifying()
     verifier.ended(PARTITION, PRODUCER_ID)
     verifier.arrived(TOKEN, response(E.CONCURRENT_TRANSACTIONS), 1.0)
-    assert found == [{PARTITION: E.CONCURRENT_TRANSACTIONS}]
+    assert results == [{PARTITION: E.CONCURRENT_TRANSACTIONS}]

@@ -259,7 +259,7 @@ def _write(state: ControllerState, type: int, name: str, made: Values) -> None:
 def _update_elr(state: ControllerState, topic: str | None) -> None:
     """Make the ELR of partitions anew: there is none from min.insync.replicas on."""
     elr = state.image.indexes.elr
-    partitions = dict.fromkeys(at for broker in list(elr) for at in elr.of(broker))
-    for at in partitions:
-        if topic in (None, state.image.topics[at[0]].name):
-            change_partition(state, at, PartitionTarget())
+    partitions = dict.fromkeys(key for broker in list(elr) for key in elr.of(broker))
+    for key in partitions:
+        if topic in (None, state.image.topics[key[0]].name):
+            change_partition(state, key, PartitionTarget())

@@ -100,7 +100,7 @@ async def list_groups(
 async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
     """Describe a group and its members."""
     row = await _describe_classic(calls, group_id)
-    if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:  # or it is no classic group
+    if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:  # or it is not a classic group
         described = await consumer_groups.describe(calls, coordinator(group_id), group_id)
         if described is not None:
             return consumer_groups.group_info(described)

@@ -3,8 +3,8 @@
 Every byte received or sent is recorded once, in order; addresses and ports are those of the
 sockets; names, and nodes without sockets, are at loopback. The bytes may contain passwords, so only
 the owner may read the file. Sequence numbers start where a clock of 4 microseconds is (RFC 9293,
-3.4.1), so that a connection that reuses a port is another one; there are no losses and no
-retransmissions.
+3.4.1), so that a connection that reuses a port is another one; nothing is lost or sent
+again.
 
     pcap header │ (packet header │ IPv4 │ TCP │ payload)*         link type 101: raw IP
 """

@@ -137,7 +137,7 @@ async def never_read(peer: Peer) -> None:
 
 
 async def random_bytes(peer: Peer) -> None:
-    """Bytes without frames; the first four are no size that a frame may have."""
+    """Bytes without frames; the first four, as a size, are not valid."""
     peer.writer.write(b"\xf0" + random.Random(peer.number).randbytes(5000))
     await peer.until_closed()
 

@@ -30,11 +30,11 @@ NONE = Compression.NONE
 
 
 def keyed(
-    keys: Iterable[bytes | None], at: int = 0, size: int = 10, codec: Compression = LZ4
+    keys: Iterable[bytes | None], after_ms: int = 0, size: int = 10, codec: Compression = LZ4
 ) -> bytes:
     builder = BatchBuilder(compression=codec)
     for key in keys:
-        builder.append(key, bytes(size), NOW_MS + at)
+        builder.append(key, bytes(size), NOW_MS + after_ms)
     return builder.build()
 
 

@@ -16,7 +16,7 @@ from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 from .producing import PRODUCE
 
 LONGEST_KEY: Final = 64
-"""Longer keys are told apart by their hashes, so that a sketch is small."""
+"""Longer keys are distinguished by their hashes, so that a sketch is small."""
 DIGEST: Final = b"sha256:"
 
 NAMED_KEYS: Final = 3
@@ -120,7 +120,7 @@ class HotKeys(Rule):
         "batches, by a sketch of 64 keys; the finding names the keys."
     )
     thresholds = (
-        Threshold("records", 10_000, "records", "with keys; fewer are no load"),
+        Threshold("records", 10_000, "records", "with keys; fewer hardly load a broker"),
         Threshold("partitions", 3, "partitions", "with fewer, keys hardly spread the load"),
         Threshold("share", 0.1, "of the records", "a sample is not exact about rarer keys"),
         Threshold("times", 2, "times the share of a partition", "keys are never quite even"),
@@ -192,7 +192,7 @@ class UnkeyedSkew(Rule):
     thresholds = (
         Threshold("bytes", 1_000_000, "B", "the partition changes after batch.size, 16384"),
         Threshold("seconds", 30, "s", "a shorter time is a burst"),
-        Threshold("partitions", 2, "partitions", "with one there is no choice"),
+        Threshold("partitions", 2, "partitions", "with one, a producer has none to choose"),
         Threshold("share", 0.9, "of the bytes", "a partitioner evens out, if not at once"),
     )
 
