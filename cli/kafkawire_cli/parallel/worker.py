@@ -56,16 +56,25 @@ def serve(
     outbox = _Outbox(connection, results, is_output=is_output)
     try:
         while True:
-            sent, error = outbox.next(), None
-            try:
-                for result in run_task(take(connection, tasks, sent)):
+            sent = outbox.next()
+            for result in _results(run_task, take(connection, tasks, sent)):
+                if isinstance(result, Done):
+                    outbox.finish(sent.number, result)
+                else:
                     outbox.add(sent.number, result)
-            except (KafkaWireError, OSError) as failure:
-                error = failure
-            outbox.finish(sent.number, Done(error))
     except OSError as failure:  # output that cannot be written
         with suppress(ConnectionError):
             send(connection, Done(failure))
+
+
+def _results(run_task: Callable[[Any], Iterable[object]], task: object) -> Iterator[object]:
+    """Yield the results of a task and its Done, which has only what the task itself raised."""
+    try:
+        yield from run_task(task)
+    except (KafkaWireError, OSError) as failure:
+        yield Done(failure)
+    else:
+        yield Done()
 
 
 class _InFile(NamedTuple):
