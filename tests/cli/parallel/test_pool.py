@@ -181,6 +181,41 @@ def test_a_write_error_of_a_worker_is_raised_in_the_parent() -> None:
     assert (result.returncode, result.stderr) == (7, "BrokenPipeError Broken pipe\n")
 
 
+FULL_LATER: Final = """
+import time
+begun, begins = os.pipe()
+
+def run_task(task):
+    if task == "until the last task begins":
+        os.read(begun, 1)
+        return
+    if task == "until it is the turn of the task before":
+        os.write(begins, b"x")
+        for _ in range(2000):
+            yield Printed(b"x", True)
+            time.sleep(0.01)
+    yield Printed(b"x", True)
+
+work = Pool(2, run_task, 2, 4000, is_output=True)
+tasks = "until the last task begins", "b", "c", "until it is the turn of the task before"
+assert [work.submit(lambda _: task) for task in tasks] == [0, 1, 0, 1]
+try:
+    out(work.drain())
+except OSError as error:
+    print(type(error).__name__, error.strerror, file=sys.stderr)
+    os._exit(7)
+finally:
+    work.close()
+"""
+"""Worker 1 makes its second task when it is the turn of its first."""
+
+
+def test_a_write_error_while_a_worker_makes_a_later_task_is_raised() -> None:
+    with open("/dev/full", "wb") as full:
+        result = run(FULL_LATER, full.fileno())
+    assert (result.returncode, result.stderr) == (7, "OSError No space left on device\n")
+
+
 LONG: Final = """
 def run_task(task):
     for _ in range(50):
