@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 ID: Final = "--node-id"
 CONTROLLERS: Final = "--controllers"
-SALT_SIZE: Final = 24
-"""Bytes of a salt."""
 DIRECTORY: Final = "--data-dir"
 CLUSTER: Final = "--cluster-id"
 SCRAM: Final = "--add-scram"
@@ -110,6 +108,7 @@ def node_options(choice: NodeChoice, config: ServerConfig) -> NodeOptions:
 def _scram_credentials(values: list[str], release: str) -> tuple[UserScramCredentialRecord, ...]:
     from random import SystemRandom
 
+    from kafkawire.broker.security.scram import SALT_SIZE
     from kafkawire.node.quorum.add_scram import scram_credentials
 
     rng = SystemRandom()

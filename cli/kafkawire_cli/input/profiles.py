@@ -64,7 +64,6 @@ def _unescaped(text: str) -> str:
 # -- keys of Kafka's Java client
 
 JAAS: Final = "sasl.jaas.config"
-JAAS_OPTION: Final = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
 JAAS_KEYS: Final = {"username": "sasl.username", "password": "sasl.password"}
 
 JAVA_KEYS: Final = {
@@ -81,15 +80,12 @@ HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 def from_java(properties: Mapping[str, str]) -> dict[str, str]:
     """Translate the keys of Kafka's Java client that are named otherwise here.
 
-    Raises ValueError for stores other than PEM.
+    Raises ValueError for stores other than PEM, and for a login module that is not valid.
     """
     translated: dict[str, str] = {}
     for key, value in properties.items():
         if key == JAAS:
-            options = dict(JAAS_OPTION.findall(value))
-            for name, ours in JAAS_KEYS.items():
-                if name in options:
-                    translated[ours] = re.sub(r"\\(.)", r"\1", options[name])
+            translated |= _login(value)
         elif key in STORE_TYPES and value.upper() != "PEM":
             raise ValueError(f"{key}={value}: {PEM_ONLY}")
         elif key == HOST_CHECK:
@@ -101,6 +97,17 @@ def from_java(properties: Mapping[str, str]) -> dict[str, str]:
         if store.replace("location", "type") not in properties:  # Java's default is JKS
             raise ValueError(f"{store.replace('location', 'type')} is not set: {PEM_ONLY}")
     return translated
+
+
+def _login(text: str) -> dict[str, str]:
+    """Return the name and the password in a login module, by their keys."""
+    from kafkawire.broker.security.jaas import login_module
+
+    try:
+        options = login_module(text).options
+    except ValueError as error:
+        raise ValueError(f"{JAAS}: {error}") from None
+    return {key: options[name] for name, key in JAAS_KEYS.items() if name in options}
 
 
 # -- profiles

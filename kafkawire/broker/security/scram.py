@@ -28,6 +28,8 @@ ITERATIONS: Final = 4096
 HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """Mechanism -> its number in requests and records (KIP-554)."""
+SALT_SIZE: Final = 24
+"""Bytes of the salt of a new credential."""
 
 
 class Credential(NamedTuple):

@@ -70,6 +70,22 @@ def test_keys_of_the_java_client_are_translated() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["username=alice password='a b'", """username = "alice" /* '"' */ password="\\141 b" """],
+)
+def test_a_login_module_is_read_as_java_reads_it(options: str) -> None:
+    login = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    translated = from_java({"sasl.jaas.config": f"{login} required {options};"})
+    assert translated == {"sasl.username": "alice", "sasl.password": "a b"}
+
+
+def test_an_invalid_login_module_is_refused_without_its_values() -> None:
+    with pytest.raises(ValueError, match=r"sasl\.jaas\.config: expected ; at the end") as raised:
+        from_java({"sasl.jaas.config": 'a.Module required password="hidden"'})
+    assert "hidden" not in str(raised.value)
+
+
 @pytest.mark.parametrize("more", [{"ssl.truststore.type": "JKS"}, {}])
 def test_other_stores_than_pem_are_refused(more: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"ssl\.truststore\.type.*only PEM"):

@@ -6,9 +6,10 @@ The client salts and hashes a password; the cluster never receives the password 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from ....broker.security.scram import HASHES, ITERATIONS, NUMBERS, SALT_SIZE
 from ....client.arguments import text, whole
 from ....client.requests import CONTROLLER, LEAST_LOADED
 from ....errors import InvalidValue
@@ -29,30 +30,15 @@ from ....messages.describe_user_scram_credentials_response import (
 from ..calls import CallRunner, check
 from .values import ScramCredential
 
-
-class Mechanism(NamedTuple):
-    """A mechanism: its number in requests, its hash, and the least number of iterations."""
-
-    number: int
-    algorithm: str
-    least_iterations: int = 4096
-
-
-MECHANISMS: Final[Mapping[str, Mechanism]] = {
-    "SCRAM-SHA-256": Mechanism(1, "sha256"),
-    "SCRAM-SHA-512": Mechanism(2, "sha512"),
-}
-NAMES: Final = {mechanism.number: name for name, mechanism in MECHANISMS.items()}
+NAMES: Final = {number: name for name, number in NUMBERS.items()}
 MOST_ITERATIONS: Final = 16_384
-SALT_SIZE: Final = 24
-"""Bytes of a salt."""
 
 
-def mechanism(name: object, argument: str = "mechanism") -> Mechanism:
-    """Return the mechanism of a name. Raises InvalidValue."""
-    if not isinstance(name, str) or name not in MECHANISMS:
-        raise InvalidValue(f"{name!r}: expected one of {', '.join(MECHANISMS)}", argument)
-    return MECHANISMS[name]
+def mechanism(name: object, argument: str = "mechanism") -> str:
+    """Return the name of a mechanism. Raises InvalidValue for another value."""
+    if not isinstance(name, str) or name not in NUMBERS:
+        raise InvalidValue(f"{name!r}: expected one of {', '.join(NUMBERS)}", argument)
+    return name
 
 
 def upsertion(
@@ -63,26 +49,24 @@ def upsertion(
         raise InvalidValue(
             f"expected ScramCredential, got {type(credential).__name__}", "credential"
         )
-    kind = mechanism(credential.mechanism, "credential.mechanism")
-    iterations = whole(
-        credential.iterations, "credential.iterations", kind.least_iterations, MOST_ITERATIONS
-    )
+    scram = mechanism(credential.mechanism, "credential.mechanism")
+    iterations = whole(credential.iterations, "credential.iterations", ITERATIONS, MOST_ITERATIONS)
     if not isinstance(password, str) or not password:
         raise InvalidValue("expected a text that is not empty", "password")
     salt = salt_of(SALT_SIZE)
     return ScramCredentialUpsertion(
         name=text(name, "name"),
-        mechanism=kind.number,
+        mechanism=NUMBERS[scram],
         iterations=iterations,
         salt=salt,
-        salted_password=hashlib.pbkdf2_hmac(kind.algorithm, password.encode(), salt, iterations),
+        salted_password=hashlib.pbkdf2_hmac(HASHES[scram], password.encode(), salt, iterations),
     )
 
 
 def deletion(name: str, mechanism_name: str) -> ScramCredentialDeletion:
     """Make the deletion of a credential."""
     return ScramCredentialDeletion(
-        name=text(name, "name"), mechanism=mechanism(mechanism_name).number
+        name=text(name, "name"), mechanism=NUMBERS[mechanism(mechanism_name)]
     )
 
 
