@@ -32,7 +32,6 @@ from .events import MetadataAwaited
 from .faults import Action, Fault
 from .fetched import Fetched
 from .handlers import HANDLERS, Handler, api_versions, guarded
-from .handlers.unsupported import unknown_key, unsupported_response
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
 from .releases import Versions
@@ -121,14 +120,17 @@ class RequestHandler:
         header = head.header
         key, version = KEYS.get(header.request_api_key), header.request_api_version
         if key is None:
-            self._channel.send(connection, [unknown_key(header.correlation_id)])
-            return
+            raise RemoteProtocolError(f"unknown API key {header.request_api_key}")
         broker = self._brokers[connection.listener]
         versions = broker.apis.served.get(key)
+        if versions is None:
+            raise RemoteProtocolError(
+                f"{key.name}: brokers of Kafka {broker.apis.release} do not offer it"
+            )
         auth = connection.authentication
         if auth is not None:
             auth.check(key, self._context.wall_ms(now))
-        if versions is not None and not versions.first <= version <= versions.last:
+        if not versions.first <= version <= versions.last:
             if key is ApiKey.API_VERSIONS:
                 self._send_unsupported(connection, versions, header.correlation_id)
                 if auth is not None and auth.failed:
@@ -159,7 +161,7 @@ class RequestHandler:
         )
         self._channel.pending[request.reply_to] = request
         connection.busy = request.reply_to
-        self._handle(connection, broker, request, versions is not None, now)
+        self._handle(connection, broker, request, now)
 
     def _send_unsupported(
         self, connection: Connection, supported: Versions, correlation_id: int
@@ -167,9 +169,7 @@ class RequestHandler:
         result = api_versions.unsupported(supported)
         self._channel.send(connection, encode_frame_buffers(result, 0, correlation_id))
 
-    def _handle(
-        self, connection: Connection, broker: Broker, request: Request, served: bool, now: float
-    ) -> None:
+    def _handle(self, connection: Connection, broker: Broker, request: Request, now: float) -> None:
         fault = self._fault_of(request) if self._context.faults else None
         if fault is not None:
             if fault.action is Action.DISCONNECT and not fault.carried_out:
@@ -178,9 +178,8 @@ class RequestHandler:
                 return
             self._channel.faults[request.reply_to] = fault
         auth = connection.authentication
-        if not served:
-            result: HandlerResult = unsupported_response(request)
-        elif auth is not None and auth.failed:
+        result: HandlerResult
+        if auth is not None and auth.failed:
             result = self._error(connection, request, ErrorCode.ILLEGAL_SASL_STATE, "no token")
         elif fault is not None and fault.action is Action.ERROR:
             reason = f"a fault: {fault.error.name}, acks=0"
