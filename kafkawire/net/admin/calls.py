@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Final, TypeVar, assert_never
+from typing import Final, Protocol, TypeVar, assert_never
 
 from ...client.admin.calls import AdminCalls, Call, CallCompleted, CallFailed, LeaderOf
 from ...client.cluster import ClusterView
@@ -17,7 +17,14 @@ from ...client.config import Values, backoff, client_metrics, seconds
 from ...client.failures import BrokerError, ClientClosed, ClientError, ClientFailed, RequestFailed
 from ...client.metrics import MetricName
 from ...client.metrics.tables import ADMIN
-from ...client.requests import Destination, Reason, Varying, error_of
+from ...client.requests import (
+    Coordinator,
+    CoordinatorKind,
+    Destination,
+    Reason,
+    Varying,
+    error_of,
+)
 from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..clients.driver import Driver, DriverFailed
@@ -26,6 +33,16 @@ from ..measured import measured
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R")
+
+
+class GroupRow(Protocol):
+    """The part of a response that is about one group."""
+
+    error_code: int
+    error_message: str | None
+
+
+G = TypeVar("G", bound=GroupRow)
 
 ANY_VERSION: Final = 0x7FFF
 """No limit: the newest version that both sides support."""
@@ -126,6 +143,35 @@ def raised(effect: CallFailed) -> ClientError:
     if effect.code:
         return BrokerError(effect.code, effect.detail)
     return RequestFailed(effect.reason, effect.detail)
+
+
+async def group_row(
+    calls: CallRunner,
+    group_id: str,
+    api: ApiKey,
+    response_type: type[M],
+    make: Callable[[int], Message],
+    rows: Callable[[M], Sequence[G]],
+) -> G:
+    """Send a request about one group to its coordinator; return its row, errors included."""
+    response = await calls.call(
+        coordinator(group_id),
+        api,
+        response_type,
+        make,
+        lambda response: [row.error_code for row in rows(response)],
+    )
+    return only(rows(response), f"group {group_id}")
+
+
+def coordinator(group_id: str) -> Coordinator:
+    """Return the destination of a group's requests."""
+    return Coordinator(CoordinatorKind.GROUP, group_id)
+
+
+def check_group(row: GroupRow, group_id: str) -> None:
+    """Raise BrokerError if the row of a group has an error."""
+    check(row.error_code, f"group {group_id}", row.error_message)
 
 
 def only(rows: Iterable[R], what: str) -> R:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...client.failures import RequestFailed
-from ...client.requests import Coordinator, Reason
+from ...client.requests import Reason
 from ...messages.api_key import ApiKey
 from ...messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from ...messages.consumer_group_describe_response import (
@@ -20,7 +20,7 @@ from ...messages.consumer_protocol_assignment import TopicPartition as AssignedT
 from ...messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from ...protocol.error_code import ErrorCode
 from ...protocol.versioned import encode_versioned, try_versioned
-from .calls import CallRunner, check, only
+from .calls import CallRunner, check_group, group_row
 from .group_values import ConsumerGroupInfo, ConsumerMemberInfo, GroupInfo, MemberInfo
 
 PROTOCOL_TYPE: Final = "consumer"
@@ -33,24 +33,24 @@ MEMBER_VERSION: Final = 0
 """Version of ConsumerProtocolSubscription and -Assignment in `MemberInfo`."""
 
 
-async def describe(calls: CallRunner, to: Coordinator, group_id: str) -> DescribedGroup | None:
+async def describe(calls: CallRunner, group_id: str) -> DescribedGroup | None:
     """Describe a group; None if there is no such group of this kind, or no broker that knows it."""
     try:
-        response = await calls.call(
-            to,
+        row = await group_row(
+            calls,
+            group_id,
             ApiKey.CONSUMER_GROUP_DESCRIBE,
             ConsumerGroupDescribeResponse,
             lambda _: ConsumerGroupDescribeRequest(group_ids=[group_id]),
-            lambda response: [row.error_code for row in response.groups],
+            lambda response: response.groups,
         )
     except RequestFailed as error:
         if error.reason is Reason.NO_VERSION:
             return None
         raise
-    row = only(response.groups, f"group {group_id}")
     if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return None
-    check(row.error_code, f"group {group_id}", row.error_message)
+    check_group(row, group_id)
     return row
 
 

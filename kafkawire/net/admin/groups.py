@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from ...client.requests import Coordinator, CoordinatorKind
 from ...messages.api_key import ApiKey
 from ...messages.delete_groups_request import DeleteGroupsRequest
 from ...messages.delete_groups_response import DeleteGroupsResponse
@@ -41,7 +40,7 @@ from ...messages.offset_fetch_response import (
 from ...primitives import Message
 from ...protocol.error_code import ErrorCode
 from . import consumer_groups
-from .calls import CallRunner, check, only
+from .calls import CallRunner, check, check_group, coordinator, group_row
 from .group_values import (
     CommittedOffset,
     ConsumerGroupInfo,
@@ -65,11 +64,6 @@ CONSUMERS: Final = ("", consumer_groups.PROTOCOL_TYPE)
 ALL_TOPICS_FROM: Final = 2
 LOWEST_COMMIT: Final = 2
 """OffsetCommit keeps offsets for the broker's retention time from this version on."""
-
-
-def coordinator(group_id: str) -> Coordinator:
-    """Return the destination of a group's requests."""
-    return Coordinator(CoordinatorKind.GROUP, group_id)
 
 
 async def list_groups(
@@ -101,20 +95,20 @@ async def describe_group(calls: CallRunner, group_id: str) -> GroupInfo:
     """Describe a group and its members."""
     row = await _describe_classic(calls, group_id)
     if row.error_code == ErrorCode.GROUP_ID_NOT_FOUND:  # or it is not a classic group
-        described = await consumer_groups.describe(calls, coordinator(group_id), group_id)
+        described = await consumer_groups.describe(calls, group_id)
         if described is not None:
             return consumer_groups.group_info(described)
-    check(row.error_code, f"group {group_id}", row.error_message)
+    check_group(row, group_id)
     return group_info(row)
 
 
 async def describe_consumer_group(calls: CallRunner, group_id: str) -> ConsumerGroupInfo:
     """Describe a group of consumers of either protocol. BrokerError if it is of no consumers."""
-    described = await consumer_groups.describe(calls, coordinator(group_id), group_id)
+    described = await consumer_groups.describe(calls, group_id)
     if described is not None:
         return consumer_groups.consumer_group_info(described)
     row = await _describe_classic(calls, group_id)
-    check(row.error_code, f"group {group_id}", row.error_message)
+    check_group(row, group_id)
     if row.protocol_type not in CONSUMERS:
         detail = f"its protocol type is {row.protocol_type!r}"
         check(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}", detail)
@@ -123,14 +117,14 @@ async def describe_consumer_group(calls: CallRunner, group_id: str) -> ConsumerG
 
 async def _describe_classic(calls: CallRunner, group_id: str) -> DescribedGroup:
     """Return the row of a group, errors included."""
-    response = await calls.call(
-        coordinator(group_id),
+    return await group_row(
+        calls,
+        group_id,
         ApiKey.DESCRIBE_GROUPS,
         DescribeGroupsResponse,
         lambda _: DescribeGroupsRequest(groups=[group_id]),
-        lambda response: [row.error_code for row in response.groups],
+        lambda response: response.groups,
     )
-    return only(response.groups, f"group {group_id}")
 
 
 def group_info(row: DescribedGroup) -> GroupInfo:

@@ -23,23 +23,22 @@ from ...messages.describe_share_group_offsets_request import (
 from ...messages.describe_share_group_offsets_response import DescribeShareGroupOffsetsResponse
 from ...messages.share_group_describe_request import ShareGroupDescribeRequest
 from ...messages.share_group_describe_response import Member, ShareGroupDescribeResponse
-from .calls import CallRunner, check, only
+from .calls import CallRunner, check, check_group, coordinator, group_row
 from .group_values import ShareGroupInfo, ShareGroupOffset, ShareMemberInfo
-from .groups import coordinator
 from .reassignments import by_topic
 
 
 async def describe_group(calls: CallRunner, group_id: str) -> ShareGroupInfo:
     """Describe a group and its members."""
-    response = await calls.call(
-        coordinator(group_id),
+    row = await group_row(
+        calls,
+        group_id,
         ApiKey.SHARE_GROUP_DESCRIBE,
         ShareGroupDescribeResponse,
         lambda _: ShareGroupDescribeRequest(group_ids=[group_id]),
-        lambda response: [row.error_code for row in response.groups],
+        lambda response: response.groups,
     )
-    row = only(response.groups, f"group {group_id}")
-    check(row.error_code, f"group {group_id}", row.error_message)
+    check_group(row, group_id)
     return ShareGroupInfo(
         row.group_id,
         row.group_state,
@@ -73,15 +72,15 @@ async def describe_offsets(
 ) -> dict[tuple[str, int], ShareGroupOffset]:
     """Return the offsets of a group, sorted by partition."""
     group = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
-    response = await calls.call(
-        coordinator(group_id),
+    described = await group_row(
+        calls,
+        group_id,
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         DescribeShareGroupOffsetsResponse,
         lambda _: DescribeShareGroupOffsetsRequest(groups=[group]),
-        lambda response: [row.error_code for row in response.groups],
+        lambda response: response.groups,
     )
-    described = only(response.groups, f"group {group_id}")
-    check(described.error_code, f"group {group_id}", described.error_message)
+    check_group(described, group_id)
     offsets: dict[tuple[str, int], ShareGroupOffset] = {}
     for topic in described.topics:
         for row in topic.partitions:

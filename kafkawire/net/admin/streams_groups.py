@@ -16,7 +16,7 @@ from ...messages.streams_group_describe_response import (
     TopicInfo,
 )
 from ...messages.streams_group_describe_response import Subtopology as DescribedSubtopology
-from .calls import CallRunner, check, only
+from .calls import CallRunner, check_group, group_row
 from .group_values import (
     StreamsGroupInfo,
     StreamsMemberInfo,
@@ -24,20 +24,19 @@ from .group_values import (
     StreamsTopic,
     Subtopology,
 )
-from .groups import coordinator
 
 
 async def describe_group(calls: CallRunner, group_id: str) -> StreamsGroupInfo:
     """Describe a group, its topology and members."""
-    response = await calls.call(
-        coordinator(group_id),
+    row = await group_row(
+        calls,
+        group_id,
         ApiKey.STREAMS_GROUP_DESCRIBE,
         StreamsGroupDescribeResponse,
         lambda _: StreamsGroupDescribeRequest(group_ids=[group_id]),
-        lambda response: [row.error_code for row in response.groups],
+        lambda response: response.groups,
     )
-    row = only(response.groups, f"group {group_id}")
-    check(row.error_code, f"group {group_id}", row.error_message)
+    check_group(row, group_id)
     return group_info(row)
 
 
