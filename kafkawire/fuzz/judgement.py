@@ -64,7 +64,7 @@ class Verdict:
     """What a broker did.
 
     problem: None if all is well. detail: of the problem. errors: the error codes of the response.
-    closed: whether the broker closed the connection.
+    closed: whether the broker closed the connection. version: of the response's body.
     """
 
     problem: Problem | None
@@ -72,6 +72,7 @@ class Verdict:
     errors: tuple[int, ...] = ()
     response: Message | None = None
     closed: bool = False
+    version: int | None = None
 
 
 def judge(case: Case, observed: Observation) -> Verdict:
@@ -120,7 +121,7 @@ def _responded(case: Case, frames: list[bytes], closed: bool) -> Verdict:
         return Verdict(None, closed=closed)
     errors = tuple(sorted(set(error_codes(frame.body, frame.body_version))))
     problem = Problem.SERVER_ERROR if ErrorCode.UNKNOWN_SERVER_ERROR in errors else None
-    return Verdict(problem, "", errors, frame.body, closed)
+    return Verdict(problem, "", errors, frame.body, closed, frame.body_version)
 
 
 def _correlation_id(frame: bytes) -> int:

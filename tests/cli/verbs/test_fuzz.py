@@ -13,6 +13,8 @@ from kafkawire.net.server_thread import ServerThread
 from tests.cli.reports import run
 from tests.conformance.checks import config
 
+from .test_conformance import Tags
+
 pytestmark = pytest.mark.timeout(120)
 
 SEED = ("--seed", "1")
@@ -84,6 +86,27 @@ def test_text_of_requests_is_escaped() -> None:
         shown = run("fuzz", server.bootstrap, *SEED, *options)
     assert "FindCoordinator" in shown.stdout
     assert "\x1b" not in shown.stdout
+
+
+def test_the_page_has_what_json_has_and_no_markup_of_others(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    with ServerThread(config()) as server:
+        server.fault("DescribeGroups", error="UNKNOWN_SERVER_ERROR")
+        options = ("--count", "30", "--api", "DescribeGroups", "--prefix", "<script>x")
+        shown = run("fuzz", server.bootstrap, *SEED, *options, "--json", "-o", str(page))
+    assert shown.exit_code == 1
+    [finding] = json.loads(shown.stdout)["findings"]
+    tags = Tags()
+    tags.feed(page.read_text())
+    assert "script" not in tags.tags
+    text = "".join(tags.text)
+    smallest = {name: finding["smallest"][name] for name in ("api", "version", "request")}
+    shown_json = [json.dumps(each, indent=1) for each in (smallest, finding["response"])]
+    for part in (finding["description"], finding["replay"], *shown_json):
+        assert part in text
+    assert finding["smallest"]["bytes_hex"] in text
+    assert "<script>x" in text
+    assert "UNKNOWN_SERVER_ERROR: " in text
 
 
 def test_usage_errors() -> None:

@@ -1,1 +1,1 @@
-"""The report of a fuzz run: as text, as JSON."""
+"""The report of a fuzz run: as text, as JSON, as a page."""

@@ -12,6 +12,7 @@ from kafkawire.conformance.behaviour import api_name
 from kafkawire.display import plural
 from kafkawire.fuzz.cases import Case
 from kafkawire.fuzz.run import ApiCounts, Finding, Report
+from kafkawire.primitives import Message
 from kafkawire.protocol.json_form import Json, to_json
 
 from ..conformance.sections import short
@@ -113,6 +114,7 @@ def _finding_json(report: Report, finding: Finding) -> dict[str, Any]:
         "capture": None if finding.capture is None else str(finding.capture),
         "first": _case_json(finding.case),
         "smallest": _case_json(finding.smallest),
+        "response": _response_json(finding),
     }
 
 
@@ -127,9 +129,20 @@ def _case_json(case: Case) -> dict[str, Any]:
     }
 
 
+def _response_json(finding: Finding) -> dict[str, Json] | None:
+    """Return the response to the smallest request; None if none was decoded."""
+    verdict = finding.verdict
+    if verdict.response is None or verdict.version is None:
+        return None
+    return _without_nan(verdict.response, verdict.version)
+
+
 def _body(case: Case) -> dict[str, Json]:
-    """Return a request in Kafka's JSON form; JSON has no NaN."""
-    body: dict[str, Json] = json.loads(
-        json.dumps(to_json(case.message, case.version)), parse_constant=str
-    )
-    return body
+    """Return a request in Kafka's JSON form."""
+    return _without_nan(case.message, case.version)
+
+
+def _without_nan(message: Message, version: int) -> dict[str, Json]:
+    """Return a message in Kafka's JSON form; JSON has no NaN."""
+    form: dict[str, Json] = json.loads(json.dumps(to_json(message, version)), parse_constant=str)
+    return form

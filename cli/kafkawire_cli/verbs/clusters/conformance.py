@@ -43,6 +43,10 @@ CapturesOption = Annotated[
         help="Write the packets of each failure into this folder.",
     ),
 ]
+PageOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write a page in HTML, too."),
+]
 
 
 def _print_lines(results: Sequence[Result]) -> None:
@@ -86,10 +90,7 @@ def conformance(
         float, typer.Option(min=0.1, help="Seconds until a response is overdue.")
     ] = 15.0,
     captures: CapturesOption = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write a page in HTML, too."),
-    ] = None,
+    output: PageOption = None,
     shape: Annotated[
         Shape,
         typer.Option(

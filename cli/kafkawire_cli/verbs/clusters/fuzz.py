@@ -17,9 +17,10 @@ from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.names import message_of
 from ...input.options import Form, FormOption
+from ...render.fuzz.page import page
 from ...render.fuzz.sections import as_json, sections
 from ...render.report import print_report
-from .conformance import AddressArgument, CapturesOption, cluster_of
+from .conformance import AddressArgument, CapturesOption, PageOption, cluster_of
 
 PREFIX: Final = "kafkawire-fuzz"
 SEEDS: Final = 1 << 32
@@ -61,6 +62,7 @@ def fuzz(  # noqa: PLR0913 - one argument per option
         typer.Option(min=0.0, help="Seconds to make the request of each finding smaller."),
     ] = 60.0,
     captures: CapturesOption = None,
+    output: PageOption = None,
     form: FormOption = Form.TABLE,
 ) -> None:
     """Send a broker valid and broken requests, and judge what it does.
@@ -72,6 +74,7 @@ def fuzz(  # noqa: PLR0913 - one argument per option
     kafkawire fuzz localhost:9092
     kafkawire fuzz localhost:9092 --seed 7 --count 100000 --captures findings/
     kafkawire fuzz localhost:9092 --seed 7 --start 4711 --count 1
+    kafkawire fuzz localhost:9092 -o fuzz.html
 
     Exit code 0: nothing wrong; 1: findings, or the broker cannot be reached; 2: usage error.
     """
@@ -101,6 +104,8 @@ def fuzz(  # noqa: PLR0913 - one argument per option
     live.run(work, client)
     [report] = reports
     print_report(form, lambda: sections(report), lambda: as_json(report))
+    if output is not None:
+        output.write_text(page(as_json(report)), "utf-8")
     if report.findings:
         raise typer.Exit(1)
 
