@@ -167,7 +167,7 @@ class Apis(Collector):
                 api.without_response += 1
                 api.open_polls += allowed_wait_ns(exchange) > 0
             return
-        codes, throttle_time_ms = entities.error_codes, entities.throttle_time_ms
+        codes, throttle_time_ms = entities.error_codes, entities.numbers.get(THROTTLING)
         if codes:
             api.expected_errors += are_expected(api_key, codes)
         if throttle_time_ms:

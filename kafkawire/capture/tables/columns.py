@@ -71,6 +71,16 @@ class Column(NamedTuple):
 
 Columns = tuple[Column, ...]
 
+BODY_NUMBERS: Final[Columns] = (
+    Column("throttle_time_ms", INT32, "Throttle time in the response, in milliseconds."),
+    Column(
+        "max_wait_ms",
+        INT32,
+        "Longest time that the broker may wait for records, in milliseconds, from the request.",
+    ),
+)
+"""The columns of `exchanges` that are int32 fields of messages, and have their names."""
+
 
 def printable(value: Any) -> Any:
     """Escape what is not valid UTF-8 as \\udcXX, at any depth."""

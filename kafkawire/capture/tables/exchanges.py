@@ -6,6 +6,7 @@ from typing import Final
 
 from ..files.blocks import NO_TIME
 from .columns import (
+    BODY_NUMBERS,
     BOOL,
     INT16,
     INT32,
@@ -48,7 +49,7 @@ COLUMNS: Final[Columns] = (
     ),
     Column("error_codes", list_of(INT16), "Distinct error codes other than 0 in the response."),
     Column("errors", list_of(TEXT), "Names of these errors."),
-    Column("throttle_time_ms", INT32, "Throttle time in the response, in milliseconds."),
+    *BODY_NUMBERS,
     Column(
         "topics",
         list_of(TEXT),

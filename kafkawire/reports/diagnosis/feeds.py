@@ -39,7 +39,7 @@ class OutcomeFeed(Collector):
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Pass an exchange to the rules of its error codes, and of throttling."""
-        throttle_time_ms = entities.throttle_time_ms
+        throttle_time_ms = entities.numbers.get(THROTTLING)
         if throttle_time_ms:
             for rule in self._throttled:
                 rule.throttled(exchange, throttle_time_ms)

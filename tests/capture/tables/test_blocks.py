@@ -96,8 +96,8 @@ def shown(taken: Any) -> list[Any]:
 
 def bodies_of(bodies: Any) -> list[Any]:
     """Make what bodies show comparable."""
-    items, buffers = bodies.take()
-    return [[listed(each) for each in items], *buffers]
+    items, buffers, numbers = bodies.take()
+    return [[listed(each) for each in items], *buffers, numbers]
 
 
 def rows_of(block: Any) -> list[Any]:
@@ -134,7 +134,7 @@ def comparable(facts: BodyFacts, names: TopicNames) -> list[Any]:
     entities = facts.entities
     assert entities is not None
     topics, *others, _ = entities.entities
-    bodies = Bodies()
+    bodies = Bodies(2)
     bodies.add(entities, None, None, False)
     return [
         [topic.key for topic in topics],
@@ -188,7 +188,7 @@ def test_columns_are_those_of_the_table() -> None:
     names = [column.name for column in TABLE]
     assert names[-COLUMNS:] == list(NAMES)
     assert blocks.COLUMNS == TWIN.COLUMNS == COLUMNS
-    for name in ("NO_SESSION", "ENTITIES", "PARTITION_VALUES", "FIELDS"):
+    for name in ("MAX_NUMBERS", "NO_SESSION", "ENTITIES", "PARTITION_VALUES", "FIELDS"):
         assert getattr(blocks, name) == getattr(TWIN, name)
     assert [SCHEMA.field(name).type.bit_width // 8 for name in ("offset", "batches")] == [8, 4]
 
@@ -226,7 +226,7 @@ def test_only_what_is_wanted() -> None:
             assert len(one[5]) == (len(all_of[5]) if has_fields else 0)
 
 
-NOTHING: Final[Any] = ([], [], [], [], NONE, [])
+NOTHING: Final[Any] = ([], [], [], [], (NONE,) * blocks.MAX_NUMBERS, [])
 
 
 def test_most_messages_have_a_program() -> None:
@@ -449,6 +449,11 @@ def test_what_is_refused(module: Any) -> None:
         module.Rows().take(b"")
     with pytest.raises(ValueError, match="invalid width 3"):
         module.Rows().take(b"\3" * COLUMNS)
+    with pytest.raises(ValueError, match="at most 8 numbers"):
+        made.identify([], [], [], [], (0,) * 9)
+    for numbers in (-1, 9):
+        with pytest.raises(ValueError, match="at most 8 numbers"):
+            module.Bodies(numbers)
 
 
 def test_what_c_refuses() -> None:
@@ -463,7 +468,7 @@ def test_what_c_refuses() -> None:
     with pytest.raises(TypeError, match="class of tuples"):
         Reader(names.topic, names.add, names.learned, count_records, dict)  # type: ignore[arg-type]
     invalid = ((19, 0, 0), (-1, 0, 0), (6, 0, 0), (10, 0, 0), (13, 3, 0), (16, 0, 0), (0, -1, 0))
-    roles = ((0, 4, 5), (1, 0, 4), (1, 0, 7), (9, 16, 1), (18, 2, 1), (18, 3, 5))
+    roles = ((0, 4, 5), (1, 0, 4), (1, 0, 7), (9, 16, 1), (18, 2, 1), (18, 3, 5), (18, 4, 14))
     for op, size, role in (*invalid, *roles):
         with pytest.raises(ValueError, match="invalid step"):
             Program(False, ((op, size, 0, False, None, role),), (), False)
@@ -473,7 +478,7 @@ def test_what_c_refuses() -> None:
 
 @pytest.mark.parametrize("module", [blocks, TWIN], ids=["as built", "python"])
 def test_requested_partitions_by_topic(module: Any) -> None:
-    request, bodies = module.Block(), module.Bodies()
+    request, bodies = module.Block(), module.Bodies(1)
     for topic, partition in ((0, 2), (1, 0), (0, 1), (3, 5), (2, 5), (2, 70_000)):
         request.add(NAMED[topic], partition, None, (), (), 0)
         bodies.add(request, None, None, False)
@@ -481,7 +486,8 @@ def test_requested_partitions_by_topic(module: Any) -> None:
     bodies.add(request, None, module.Block(), True)  # a session without partitions
     bodies.add(None, None, request, True)
     assert len(bodies) == 9
-    items, (*ends, partition_ends, partitions, _, _, is_fetch, complete) = bodies.take()
+    items, buffers, body_numbers = bodies.take()
+    *ends, partition_ends, partitions, is_fetch, complete = buffers
     found = array("i", bytes(ends[-1]))
     assert list(found) == [0, 1, 3, 5, 8, 11, 14, 14, 14, 17]
     assert listed(items[-1])[-3:] == [("a", None), ("b", None), ("other name", b"i" * 16)]
@@ -491,6 +497,7 @@ def test_requested_partitions_by_topic(module: Any) -> None:
     last = [list(numbers[stop[at] : stop[at + 1]]) for at in range(14, 17)]
     assert last == [[2, 1], [0], [5, 5, 70_000]]
     assert (is_fetch, complete) == (bytes(7) + b"\1\1", bytes(7) + b"\1\1")
+    assert body_numbers == ((bytes(9 * 4), bytes(9)),)
     assert len(bodies) == 0
     assert bodies_of(bodies)[0] == [[], [], [], [], []]
 
@@ -500,7 +507,7 @@ IDENTIFIED: Final = st.tuples(
     st.lists(st.text(max_size=2), unique=True, max_size=20),
     st.lists(st.text(max_size=2), unique=True, max_size=3),
     st.lists(st.integers(-(1 << 15), (1 << 15) - 1), unique=True, max_size=20),
-    st.sampled_from([NONE, 0, 100, (1 << 31) - 1]),
+    st.lists(st.sampled_from([NONE, 0, 100, (1 << 31) - 1]), max_size=3).map(tuple),
 )
 SIDE: Final = st.none() | st.tuples(ENTRIES, IDENTIFIED)
 
@@ -519,7 +526,7 @@ def test_bodies(exchanges: list[Any]) -> None:
     """And they can be filled again once they were taken."""
     made: list[Any] = []
     for module in (blocks, TWIN):
-        bodies = module.Bodies()
+        bodies = module.Bodies(3)
         found = []
         for _ in range(2):
             for *sides, requested, complete in exchanges:
@@ -536,9 +543,9 @@ def test_many_entities() -> None:
     """They are found by a hash, as rows are."""
     names = [f"group {at}" for at in range(30_000)]
     for module in (blocks, TWIN):
-        request, response, bodies = module.Block(), module.Block(), module.Bodies()
-        request.identify([], names[:20_000], [], [], NONE)
-        response.identify([], names[10_000:], [], [], NONE)
+        request, response, bodies = module.Block(), module.Block(), module.Bodies(0)
+        request.identify([], names[:20_000], [], [], ())
+        response.identify([], names[10_000:], [], [], ())
         bodies.add(request, response, None, False)
         assert bodies_of(bodies)[0][1] == names
 

@@ -94,6 +94,7 @@ def test_exchanges_by_hand(written: Path) -> None:
         "error_codes": [],
         "errors": [],
         "throttle_time_ms": 7,
+        "max_wait_ms": None,
         "topics": ["orders"],
         "partitions": [],
         "partitions_complete": None,
@@ -315,6 +316,21 @@ def test_an_incremental_fetch_has_the_partitions_of_its_session(tmp_path: Path) 
         (1, True, False, False),
         (0, False, True, False),
         (1, False, True, True),
+    ]
+
+
+def test_how_long_a_fetch_may_wait(tmp_path: Path) -> None:
+    """From the request, also without a response; zero is a number."""
+    scenario = Scenario()
+    for max_wait_ms in (500, 0):
+        scenario.request("Fetch", 12, maxWaitMs=max_wait_ms)
+        scenario.respond("Fetch", 12, throttleTimeMs=3)
+    scenario.request("Fetch", 4, maxWaitMs=2**31 - 1)
+    file = scenario.save(tmp_path / "waits.pcap")
+    assert [(row["max_wait_ms"], row["throttle_time_ms"]) for row in rows(file, "exchanges")] == [
+        (500, 3),
+        (0, 3),
+        (2**31 - 1, None),
     ]
 
 

@@ -8,8 +8,8 @@ from typing import Final
 import pyarrow as pa
 
 from ....protocol.error_code import ErrorCode
-from ..columns import INT16, INT32
-from ..exchanges import COLUMNS
+from ..columns import BODY_NUMBERS, INT16, INT32, INT64, TEXT, Columns, Type
+from ..exchanges import COLUMNS, EXCHANGE
 from .arrays import (
     booleans,
     chosen_texts,
@@ -28,25 +28,21 @@ from .schemas import PLAIN, schema_of
 SCHEMA: Final = schema_of(COLUMNS)
 TYPES: Final = {field.name: field.type for field in SCHEMA}
 
-HEAD_NUMBERS: Final = (
-    "packet",
-    "time_ns",
-    "connection",
-    "api_key",
-    "api_version",
-    "correlation_id",
-    "response_packet",
-)
-HEAD_TEXTS: Final = ("file", "client", "broker", "api_name", "client_id", "response_file")
-"""Columns of `ExchangeHeads`."""
+NUMERIC: Final = frozenset({INT16, INT32, INT64})
 
-NUMBERS: Final = (
-    "request_bytes",
-    "response_time_ns",
-    "response_bytes",
-    "latency_ns",
-)
-TEXTS: Final = ("request_status", "response_status")
+
+def _names(columns: Columns, types: frozenset[Type]) -> tuple[str, ...]:
+    return tuple([column.name for column in columns if column.type in types])
+
+
+HEAD_NUMBERS: Final = _names(EXCHANGE, NUMERIC)
+HEAD_TEXTS: Final = _names(EXCHANGE, frozenset({TEXT}))
+"""Columns of `ExchangeHeads`, its attributes of these names."""
+
+OWN: Final = tuple([column for column in COLUMNS if column not in EXCHANGE + BODY_NUMBERS])
+NUMBERS: Final = _names(OWN, NUMERIC)
+TEXTS: Final = _names(OWN, frozenset({TEXT}))
+"""Columns of `ExchangeValues`, its attributes of these names."""
 
 
 def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
@@ -64,10 +60,10 @@ def exchange_batch(filled: ExchangeValues) -> pa.RecordBatch:
 
 def _of_bodies(filled: ExchangeValues) -> dict[str, pa.Array]:
     """Build the columns of what bodies show."""
-    items, buffers = filled.bodies.take()
+    items, buffers, body_numbers = filled.bodies.take()
     topics, groups, transactional_ids, codes, partition_topics = items
     topic_ends, group_ends, transactional_ends, code_ends, requested_ends, *rest = buffers
-    partition_ends, partitions, throttling, is_throttled, is_fetch, complete = rest
+    partition_ends, partitions, is_fetch, complete = rest
     names = chosen_texts([ErrorCode.name_of(code) for code in codes[0]], codes[1])
     each = array("h", [codes[0][index] for index in array("i", bytes(codes[1]))])
     return {
@@ -75,7 +71,10 @@ def _of_bodies(filled: ExchangeValues) -> dict[str, pa.Array]:
             TYPES["error_codes"], code_ends, numbers(PLAIN[INT16], each.tobytes())
         ),
         "errors": lists(TYPES["errors"], code_ends, names),
-        "throttle_time_ms": nullable_numbers(PLAIN[INT32], throttling, is_throttled),
+        **{
+            column.name: nullable_numbers(PLAIN[INT32], *values)
+            for column, values in zip(BODY_NUMBERS, body_numbers, strict=True)
+        },
         "group_ids": lists(TYPES["group_ids"], group_ends, chosen_texts(*groups)),
         "transactional_ids": lists(
             TYPES["transactional_ids"], transactional_ends, chosen_texts(*transactional_ids)

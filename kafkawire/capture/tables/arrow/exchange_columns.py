@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from ...multifile import PacketPositions
+from ..columns import BODY_NUMBERS
 from ..extraction.blocks import Block, Bodies
 from ..extraction.messages import ExtractedMessage
 from .buffers import Numbers
@@ -29,7 +30,7 @@ class ExchangeValues:
         self.response_bytes: Numbers = Numbers()
         self.response_status: list[str | None] = []
         self.latency_ns: Numbers = Numbers()
-        self.bodies: Bodies = Bodies()
+        self.bodies: Bodies = Bodies(len(BODY_NUMBERS))
 
 
 @final

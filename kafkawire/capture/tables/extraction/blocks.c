@@ -23,11 +23,12 @@
 #define BATCH_HEADER 61
 #define NO_SESSION 2 /* of `in_session`: null */
 #define HEADERS 3    /* fields of a Fetch outside its partitions */
-#define NO_THROTTLE (-((long long)1 << 40)) /* as `body_facts.NONE` */
+#define NO_NUMBER (-((long long)1 << 40)) /* as `body_facts.NONE` */
+#define MAX_NUMBERS 8 /* of a body */
 
 /* as `programs.py` numbers them: how a field is read, and what it identifies */
 enum { SKIP, STRING, BYTES, ITEMS, STRINGS, BLOBS, STRUCTS, GROUP, NAME, ID, PARTITIONS, NUMBERS, NUMBER, INTEGER, TEXT, RECORDS, HEADER, NO_STRUCTS, SCALAR };
-enum { NO_ROLE, TOPIC, GROUP_ID, TRANSACTIONAL_ID, TOPIC_ID, ERROR_CODE, THROTTLE };
+enum { NO_ROLE, TOPIC, GROUP_ID, TRANSACTIONAL_ID, TOPIC_ID, ERROR_CODE, FIRST_NUMBER, END_OF_ROLES = FIRST_NUMBER + MAX_NUMBERS };
 
 /* as `blocks.py` has them: what is wanted of a body */
 enum { ENTITIES = 1, PARTITION_VALUES = 2, FIELDS = 4 };
@@ -82,7 +83,7 @@ static int is_valid(int op, int size, int column, int role)
     int is_value = op == INTEGER || op == TEXT || op == RECORDS;
     int is_number = op == INTEGER || op == HEADER || op == SCALAR;
     int is_text = op == STRING || op == STRINGS || op == GROUP || op == NAME;
-    return op >= SKIP && op <= SCALAR && size >= 0 && role >= NO_ROLE && role <= THROTTLE &&
+    return op >= SKIP && op <= SCALAR && size >= 0 && role >= NO_ROLE && role < END_OF_ROLES &&
            (!is_value || (column >= 0 && column + (op == RECORDS ? 2 : 0) < COLUMNS)) &&
            (op != HEADER || (column >= 0 && column < HEADERS)) &&
            (!is_number || size == 1 || size == 2 || size == 4 || size == 8) &&
@@ -437,7 +438,7 @@ typedef struct {
     Distinct sets[SETS];
     PyObject *fields; /* the records fields, a list; NULL for none */
     ByTopic by_topic;
-    long long throttle_time_ms;
+    long long numbers[MAX_NUMBERS];
     long long header[HEADERS]; /* session id, session epoch, error code */
 } Block;
 
@@ -460,7 +461,8 @@ static Block *new_block(void)
         memset(made->sets, 0, sizeof made->sets);
         made->fields = NULL;
         made->by_topic = (ByTopic){0};
-        made->throttle_time_ms = NO_THROTTLE;
+        for (int i = 0; i < MAX_NUMBERS; i++)
+            made->numbers[i] = NO_NUMBER;
         made->header[0] = made->header[2] = 0;
         made->header[1] = -1; /* no session */
     }
@@ -686,22 +688,46 @@ static int find_by_topic(Block *self)
     return DONE;
 }
 
-/* identify(topics, groups, transactional_ids, error_codes: lists of distinct ones, throttle_time_ms: int) */
+static PyObject *too_many_numbers(void)
+{
+    return PyErr_Format(PyExc_ValueError, "at most %d numbers expected", MAX_NUMBERS);
+}
+
+/* identify(topics, groups, transactional_ids, error_codes: lists of distinct ones, numbers: tuple[int, ...]) */
 static PyObject *block_identify(Block *self, PyObject *args)
 {
-    PyObject *lists[SETS];
-    long long throttle_time_ms;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!L", &PyList_Type, lists, &PyList_Type, lists + 1, &PyList_Type, lists + 2, &PyList_Type, lists + 3, &throttle_time_ms))
+    PyObject *lists[SETS], *numbers;
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!", &PyList_Type, lists, &PyList_Type, lists + 1, &PyList_Type, lists + 2, &PyList_Type, lists + 3, &PyTuple_Type, &numbers))
         return NULL;
+    if (PyTuple_GET_SIZE(numbers) > MAX_NUMBERS)
+        return too_many_numbers();
     for (int i = 0; i < SETS; i++) {
         release_distinct(self->sets + i);
         self->sets[i].list = Py_NewRef(lists[i]);
     }
-    self->throttle_time_ms = throttle_time_ms;
+    for (Py_ssize_t i = 0; i < MAX_NUMBERS; i++) {
+        int is_set = i < PyTuple_GET_SIZE(numbers);
+        self->numbers[i] = is_set ? PyLong_AsLongLong(PyTuple_GET_ITEM(numbers, i)) : NO_NUMBER;
+        if (self->numbers[i] == -1 && PyErr_Occurred())
+            return NULL;
+    }
     Py_RETURN_NONE;
 }
 
-/* entities: (topics, groups, transactional ids, error codes, throttle_time_ms, records fields) */
+static PyObject *numbers_of(const Block *self)
+{
+    PyObject *made = PyTuple_New(MAX_NUMBERS);
+    for (int i = 0; made && i < MAX_NUMBERS; i++) {
+        PyObject *number = PyLong_FromLongLong(self->numbers[i]);
+        if (number)
+            PyTuple_SET_ITEM(made, i, number);
+        else
+            Py_CLEAR(made);
+    }
+    return made;
+}
+
+/* entities: (topics, groups, transactional ids, error codes, numbers, records fields) */
 static PyObject *block_entities(Block *self, void *Py_UNUSED(unused))
 {
     PyObject *found = PyTuple_New(SETS + 2);
@@ -709,7 +735,7 @@ static PyObject *block_entities(Block *self, void *Py_UNUSED(unused))
         return NULL;
     for (int i = 0; i < SETS; i++)
         PyTuple_SET_ITEM(found, i, self->sets[i].list ? Py_NewRef(self->sets[i].list) : PyList_New(0));
-    PyTuple_SET_ITEM(found, SETS, PyLong_FromLongLong(self->throttle_time_ms));
+    PyTuple_SET_ITEM(found, SETS, numbers_of(self));
     PyTuple_SET_ITEM(found, SETS + 1, self->fields ? Py_NewRef(self->fields) : PyList_New(0));
     for (int i = 0; i < SETS + 2; i++)
         if (!PyTuple_GET_ITEM(found, i)) {
@@ -958,8 +984,8 @@ static int add_number(Body *body, int role, int64_t number)
 {
     if (role == NO_ROLE || !(body->wanted & ENTITIES))
         return DONE;
-    if (role == THROTTLE)
-        body->to->throttle_time_ms = number;
+    if (role >= FIRST_NUMBER)
+        body->to->numbers[role - FIRST_NUMBER] = number;
     if (role != ERROR_CODE || !number)
         return DONE;
     PyObject *code = PyLong_FromLongLong(number);
@@ -1662,12 +1688,14 @@ static PyObject *taken(Buffer *from)
 }
 
 enum { PARTITIONS_OF = SETS, LISTS }; /* a list of topics, too: those of requested partitions */
-enum { ENDS, PARTITION_ENDS = LISTS, NUMBERS_OF, THROTTLE_TIMES, IS_THROTTLED, IS_FETCH, IS_COMPLETE, BUFFERS };
+enum { ENDS, PARTITION_ENDS = LISTS, NUMBERS_OF, IS_FETCH, IS_COMPLETE, BUFFERS };
 
 typedef struct {
     PyObject_HEAD
     PyObject *items[LISTS];  /* the elements of all lists of a kind */
     Buffer buffers[BUFFERS]; /* the end of each list by kind, then the rest */
+    int numbers;             /* how many are shown */
+    Buffer values[MAX_NUMBERS], is_stated[MAX_NUMBERS];
 } Bodies;
 
 static int put_byte(Bodies *self, int buffer, int value)
@@ -1700,14 +1728,18 @@ static int put_union(Bodies *self, int kind, PyObject *const *lists)
     return ok == DONE ? end_list(self, kind) : ok;
 }
 
-static int put_throttling(Bodies *self, const Block *sent, const Block *received)
+static int put_numbers(Bodies *self, const Block *sent, const Block *received)
 {
-    long long time = received ? received->throttle_time_ms : NO_THROTTLE;
-    if (time == NO_THROTTLE && sent)
-        time = sent->throttle_time_ms;
-    int32_t number = time == NO_THROTTLE ? 0 : (int32_t)time;
-    TRY(put(self->buffers + THROTTLE_TIMES, &number, 4));
-    return put_byte(self, IS_THROTTLED, time != NO_THROTTLE);
+    for (int i = 0; i < self->numbers; i++) {
+        long long number = received ? received->numbers[i] : NO_NUMBER;
+        if (number == NO_NUMBER && sent)
+            number = sent->numbers[i];
+        int32_t value = number == NO_NUMBER ? 0 : (int32_t)number;
+        uint8_t is_stated = number != NO_NUMBER;
+        TRY(put(self->values + i, &value, 4));
+        TRY(put(self->is_stated + i, &is_stated, 1));
+    }
+    return DONE;
 }
 
 /* Add the requested partitions by topic. */
@@ -1737,7 +1769,7 @@ static int add_exchange(Bodies *self, Block *sent, Block *received, Block *sessi
         TRY(put_union(self, kind, lists));
     }
     TRY(put_partitions(self, requested));
-    TRY(put_throttling(self, sent, received));
+    TRY(put_numbers(self, sent, received));
     TRY(put_byte(self, IS_FETCH, session != NULL));
     return put_byte(self, IS_COMPLETE, is_complete);
 }
@@ -1774,8 +1806,8 @@ static int start_bodies(Bodies *self)
 /* take() -> TakenBodies */
 static PyObject *bodies_take(Bodies *self, PyObject *Py_UNUSED(none))
 {
-    PyObject *buffers = PyTuple_New(BUFFERS), *items = PyTuple_New(LISTS);
-    int ok = buffers && items;
+    PyObject *buffers = PyTuple_New(BUFFERS), *items = PyTuple_New(LISTS), *numbers = PyTuple_New(self->numbers);
+    int ok = buffers && items && numbers;
     for (int i = 0; ok && i < BUFFERS; i++) {
         PyObject *made = taken(self->buffers + i);
         PyTuple_SET_ITEM(buffers, i, made);
@@ -1787,11 +1819,17 @@ static PyObject *bodies_take(Bodies *self, PyObject *Py_UNUSED(none))
         PyTuple_SET_ITEM(items, i, made);
         ok = made != NULL;
     }
+    for (int i = 0; ok && i < self->numbers; i++) {
+        PyObject *made = Py_BuildValue("NN", taken(self->values + i), taken(self->is_stated + i));
+        PyTuple_SET_ITEM(numbers, i, made);
+        ok = made != NULL;
+    }
     if (!ok || start_bodies(self) != DONE) {
         Py_CLEAR(buffers);
         Py_CLEAR(items);
+        Py_CLEAR(numbers);
     }
-    return Py_BuildValue("NN", items, buffers);
+    return Py_BuildValue("NNN", items, buffers, numbers);
 }
 
 static void bodies_dealloc(Bodies *self)
@@ -1800,14 +1838,25 @@ static void bodies_dealloc(Bodies *self)
         Py_XDECREF(self->items[i]);
     for (int i = 0; i < BUFFERS; i++)
         PyMem_Free(self->buffers[i].data);
+    for (int i = 0; i < MAX_NUMBERS; i++) {
+        PyMem_Free(self->values[i].data);
+        PyMem_Free(self->is_stated[i].data);
+    }
     Py_TYPE(self)->tp_free(self);
 }
 
 static PyObject *bodies_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names))
 {
-    PyObject *made = PyArg_ParseTuple(args, "") ? type->tp_alloc(type, 0) : NULL;
+    int count;
+    if (!PyArg_ParseTuple(args, "i", &count))
+        return NULL;
+    if (count < 0 || count > MAX_NUMBERS)
+        return too_many_numbers();
+    PyObject *made = type->tp_alloc(type, 0);
     if (made && start_bodies((Bodies *)made) != DONE)
         Py_CLEAR(made);
+    if (made)
+        ((Bodies *)made)->numbers = count;
     return made;
 }
 
@@ -1841,7 +1890,7 @@ static int fill_module(PyObject *module)
     static const struct {
         const char *name;
         int value;
-    } numbers[] = {{"COLUMNS", COLUMNS}, {"NO_SESSION", NO_SESSION}, {"ENTITIES", ENTITIES}, {"PARTITION_VALUES", PARTITION_VALUES}, {"FIELDS", FIELDS}};
+    } numbers[] = {{"COLUMNS", COLUMNS}, {"MAX_NUMBERS", MAX_NUMBERS}, {"NO_SESSION", NO_SESSION}, {"ENTITIES", ENTITIES}, {"PARTITION_VALUES", PARTITION_VALUES}, {"FIELDS", FIELDS}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (PyModule_AddIntConstant(module, numbers[i].name, numbers[i].value) < 0)
             return -1;

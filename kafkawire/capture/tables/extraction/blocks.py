@@ -34,7 +34,10 @@ PARTITION_VALUES: Final = 2
 FIELDS: Final = 4
 """What a `Reader` takes from a body: entities, partitions with their values, records fields."""
 
-NO_THROTTLE: Final = -(1 << 40)
+MAX_NUMBERS: Final = 8
+"""Numbers of a body at most (`entities.NUMBER_FIELDS`)."""
+
+NO_NUMBER: Final = -(1 << 40)
 """As `body_facts.NONE`."""
 
 Indexed = tuple[list[Any], bytearray]
@@ -50,19 +53,23 @@ Taken: TypeAlias = (
 """topics, groups, partitions: int32, requested, responded, in_session: bytes, columns: None if null
 in all rows."""
 
-TakenBodies = tuple[tuple[Indexed, ...], tuple[bytearray, ...]]
+TakenBodies = tuple[
+    tuple[Indexed, ...], tuple[bytearray, ...], tuple[tuple[bytearray, bytearray], ...]
+]
 """The elements of lists: topics, groups, transactional ids, error codes, and the topics of
 requested partitions. Then buffers: 0 and the end of each list, by kind; 0 and the end of the
-partitions of each topic, the partitions, throttling: int32; whether there is any, whether there is
-a session, whether its partitions are complete: bytes.
+partitions of each topic, the partitions: int32; whether there is a session, whether its partitions
+are complete: bytes. Then for each number its values: int32, and whether a message has it: bytes.
 """
 
 Step = tuple[int, int, int, bool, "Program | None", int]
 """How a field is read (see `programs`), its size, its column, whether it may be null, the program
 of a struct, and what it identifies."""
 
-Entities: TypeAlias = "tuple[list[Topic], list[str], list[str], list[int], int, list[RecordsField]]"
-"""topics, groups, transactional ids, error codes, throttling, records fields."""
+Entities: TypeAlias = (
+    "tuple[list[Topic], list[str], list[str], list[int], tuple[int, ...], list[RecordsField]]"
+)
+"""topics, groups, transactional ids, error codes, MAX_NUMBERS numbers, records fields."""
 
 
 class Program:
@@ -135,13 +142,13 @@ class Block:
         self._entries: list[_Entry] = []
         self._group: str | None = None
         self._sets: tuple[list[Any], ...] = [], [], [], []
-        self._throttle_time_ms = NO_THROTTLE
+        self._numbers: tuple[int, ...] = (NO_NUMBER,) * MAX_NUMBERS
 
     @property
     def entities(self) -> Entities:
         """The entities of the message."""
         topics, groups, transactional_ids, codes = self._sets
-        return topics, groups, transactional_ids, codes, self._throttle_time_ms, []
+        return topics, groups, transactional_ids, codes, self._numbers, []
 
     @property
     def fields(self) -> list[RecordsField] | None:
@@ -154,11 +161,16 @@ class Block:
         groups: list[str],
         transactional_ids: list[str],
         error_codes: list[int],
-        throttle_time_ms: int,
+        numbers: tuple[int, ...],
     ) -> None:
-        """Set the entities of a decoded message, which are distinct."""
+        """Set the entities of a decoded message, which are distinct.
+
+        numbers: NO_NUMBER for those that it lacks.
+        """
+        if len(numbers) > MAX_NUMBERS:
+            raise ValueError(f"at most {MAX_NUMBERS} numbers expected")
         self._sets = topics, groups, transactional_ids, error_codes
-        self._throttle_time_ms = throttle_time_ms
+        self._numbers = numbers + (NO_NUMBER,) * (MAX_NUMBERS - len(numbers))
 
     @property
     def group(self) -> str | None:
@@ -228,11 +240,11 @@ class Reader:
         self,
         program: Program,  # noqa: ARG002
         data: bytes,  # noqa: ARG002
-        at: int,  # noqa: ARG002
+        position: int,  # noqa: ARG002
         elements: int,  # noqa: ARG002
         wanted: int,  # noqa: ARG002
     ) -> Block | None:
-        """Read the body at `at` of at most so many elements; None if it declines."""
+        """Read the body at `position` of at most so many elements; None if it declines."""
         return None
 
 
@@ -256,7 +268,9 @@ class Rows:
         entries: dict[EntryKey, _Entry] = {}
         for entry in () if session is None else session._entries:
             row = entries[entry.key, entry.partition, entry.group] = entry.copy()
-            row.values = [each if mask >> at & 1 else None for at, each in enumerate(row.values)]
+            row.values = [
+                each if mask >> column & 1 else None for column, each in enumerate(row.values)
+            ]
             row.flags[2] = 1
         group = None if request is None else request.group
         for responded, block in enumerate((request, response)):
@@ -284,7 +298,7 @@ class Rows:
             if width not in (0, 2, 4, 8):
                 raise ValueError(f"invalid width {width}")
         rows, self._rows = self._rows, []
-        flags = [bytearray(row.flags[at] for row in rows) for at in range(3)]
+        flags = [bytearray(row.flags[index] for row in rows) for index in range(3)]
         return (
             _indexed([row.topic for row in rows]),
             _indexed([row.group for row in rows]),
@@ -292,7 +306,10 @@ class Rows:
             flags[0],
             flags[1],
             flags[2],
-            [_column([row.values[at] for row in rows], width) for at, width in enumerate(widths)],
+            [
+                _column([row.values[index] for row in rows], width)
+                for index, width in enumerate(widths)
+            ],
         )
 
 
@@ -313,8 +330,8 @@ def _column(values: list[Any], width: int) -> NumberColumn | list[str | None] | 
         return values
     packed = b"".join([int(value or 0).to_bytes(width, "little", signed=True) for value in values])
     bits = bytearray((len(values) + 7) // 8)
-    for at, value in enumerate(values):
-        bits[at >> 3] |= (value is not None) << (at & 7)
+    for index, value in enumerate(values):
+        bits[index >> 3] |= (value is not None) << (index & 7)
     return bytearray(packed), bits if None in values else None
 
 
@@ -333,15 +350,22 @@ class _Shown:
         self.sets = [list(chain.from_iterable(b._sets[kind] for b in blocks)) for kind in range(4)]
         if session is not None:
             self.sets[0] += [topic for key, (topic, _) in self.by_topic.items() if key is not None]
-        throttling = [block._throttle_time_ms for block in blocks]
-        stated = [time for time in throttling if time != NO_THROTTLE]
-        self.throttle_time_ms = stated[-1] if stated else None
+        self.numbers = [_last(values) for values in zip(*[b._numbers for b in blocks], strict=True)]
+        self.numbers = self.numbers or [None] * MAX_NUMBERS
+
+
+def _last(numbers: tuple[int, ...]) -> int | None:
+    """Return the number of the response, or else of the request."""
+    return next((number for number in reversed(numbers) if number != NO_NUMBER), None)
 
 
 class Bodies:
-    """What the bodies of exchanges show, not returned yet."""
+    """What the bodies of exchanges show, not returned yet. numbers: how many are shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: int) -> None:
+        if not 0 <= numbers <= MAX_NUMBERS:
+            raise ValueError(f"at most {MAX_NUMBERS} numbers expected")
+        self._numbers = numbers
         self._shown: list[tuple[_Shown, bool]] = []
 
     def __len__(self) -> int:
@@ -365,15 +389,20 @@ class Bodies:
         partitions = [numbers for each in groups for _, numbers in each]
         lists.append([[topic for topic, _ in each] for each in groups])
         items = tuple([_indexed(list(chain.from_iterable(each))) for each in lists])
-        return items, (
+        buffers = (
             *[_ends(each) for each in lists],
             _ends(partitions),
             _int32s(chain.from_iterable(partitions)),
-            _int32s(one.throttle_time_ms or 0 for one in shown),
-            bytearray(one.throttle_time_ms is not None for one in shown),
             bytearray(one.session is not None for one in shown),
             bytearray(complete for _, complete in taken),
         )
+        columns = [[one.numbers[index] for one in shown] for index in range(self._numbers)]
+        return items, buffers, tuple([_stated(column) for column in columns])
+
+
+def _stated(column: list[int | None]) -> tuple[bytearray, bytearray]:
+    values = _int32s(number or 0 for number in column)
+    return values, bytearray(number is not None for number in column)
 
 
 def _ends(lists: list[list[Any]]) -> bytearray:

@@ -4,7 +4,7 @@ The facts of a message are those that `Entities`, `decoded_partitions` and `topi
 it, and nothing else; `blocks.c` must find the same facts in undecoded bytes.
 
     Row, TopicNames --> BodyFacts: Block of topics, groups, transactional ids, error codes,
-                        throttling and partitions; records fields; the fetch session
+                        numbers and partitions; records fields; the fetch session
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...exchanges.topic_ids import TopicNames
 from ...rows import Row, Status
 from .blocks import ENTITIES, FIELDS, PARTITION_VALUES, Block
 from .decoded_partitions import block_of
-from .entities import Entities
+from .entities import NUMBER_FIELDS, Entities
 from .record_batches import RecordsField, records_fields
 
 OK: Final = Status.OK.value
@@ -97,6 +97,6 @@ def identified(block: Block, row: Row, names: TopicNames) -> Block:
         list(entities.groups),
         list(entities.transactional_ids),
         list(entities.error_codes),
-        NONE if entities.throttle_time_ms is None else entities.throttle_time_ms,
+        tuple([entities.numbers.get(name, NONE) for name in NUMBER_FIELDS]),
     )
     return block

@@ -1,4 +1,4 @@
-"""Finds the entities in a message: topics, groups, transactional ids, error codes, throttling.
+"""Finds the entities in a message: topics, groups, transactional ids, error codes, numbers.
 
 A field identifies an entity by the entity type in its schema; a field without one identifies
 nothing, whatever its name. Topic ids, which have no entity type, and error codes go by name.
@@ -6,6 +6,7 @@ nothing, whatever its name. Topic ids, which have no entity type, and error code
     topic       entity type topicName, and uuid fields named topic_id
     group       entity type groupId
     error       int16 fields whose names end in error_code
+    number      int32 fields named in BODY_NUMBERS
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from ....primitives import Message, Structure
 from ....protocol.fields import Field, Step, steps_to
 from ...exchanges.topic_ids import Topic, TopicNames
 from ...rows import Row
+from ..columns import BODY_NUMBERS
 
 
 class Entities:
-    """The distinct entities of an exchange, in order of first occurrence."""
+    """The distinct entities of an exchange, in order of first occurrence. numbers: by field."""
 
     def __init__(self, names: TopicNames) -> None:
         self._names = names
@@ -29,7 +31,7 @@ class Entities:
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
         self.error_codes: dict[int, None] = {}
-        self.throttle_time_ms: int | None = None
+        self.numbers: dict[str, int] = {}
 
     def add(self, row: Row | None) -> None:
         """Add the entities of a row's message, if it was decoded."""
@@ -72,7 +74,7 @@ class Entities:
     def _walk(self, struct: Structure, fields: list[EntityField]) -> None:
         for field in fields:
             value = getattr(struct, field.attribute)
-            if not value and (value is None or not field.is_throttling):
+            if not value and (value is None or not field.is_number):
                 continue
             if field.is_error:
                 self.error_codes[value] = None
@@ -88,9 +90,6 @@ class Entities:
         if code:
             self.error_codes[code] = None
 
-    def _throttled(self, time_ms: int) -> None:
-        self.throttle_time_ms = time_ms
-
     def _topic_id(self, id: bytes) -> None:
         self.topic(None, id)
 
@@ -103,14 +102,14 @@ class EntityField:
     """A field that identifies an entity, or that has structs with such fields.
 
     add: what adds its value; None for structs: inner are the fields of each. is_error: whether it
-    is an error code, added without a call. is_throttling: whether its value counts even if zero.
+    is an error code, added without a call. is_number: whether its value counts even if zero.
     """
 
     def __init__(self, step: Step[Add]) -> None:
         self.attribute: str = step.attribute
         self.add: Add | None = step.use
         self.is_error: bool = step.use is Entities._error
-        self.is_throttling: bool = step.use is Entities._throttled
+        self.is_number: bool = step.use in NUMBER_FIELDS.values()
         self.inner: list[EntityField] = [EntityField(one) for one in step.inner]
 
 
@@ -198,6 +197,16 @@ def _each(add: Add) -> Add:
     return add_all
 
 
+def _setter(name: str) -> Add:
+    def set_number(self: Entities, value: int) -> None:
+        self.numbers[name] = value
+
+    return set_number
+
+
+NUMBER_FIELDS: Final[dict[str, Add]] = {one.name: _setter(one.name) for one in BODY_NUMBERS}
+"""A field that is a number -> what sets it."""
+
 ENTITIES: Final[dict[str, Add]] = {
     "topicName": Entities.topic,
     "groupId": Entities.group,
@@ -218,10 +227,7 @@ UNMARKED_GROUPS: Final = frozenset(
 
 
 def recorder_of(owner: str, field: Field) -> Add | None:
-    """Return what adds the value of a field of the struct `owner`, or an element of it.
-
-    Returns None for a field that identifies no entity.
-    """
+    """Return what adds a field of the struct `owner`, or an element of it; None for no entity."""
     add = ENTITIES.get(field.entity_type)
     if add is not None:
         return add
@@ -232,7 +238,7 @@ def recorder_of(owner: str, field: Field) -> Add | None:
         return Entities._topic_id if name == "topic_id" else None
     if kind == "int16" and name.endswith("error_code"):
         return Entities._error
-    return Entities._throttled if name == "throttle_time_ms" else None
+    return NUMBER_FIELDS.get(name) if kind == "int32" else None
 
 
 TOPICS: Final = "topics"
@@ -241,8 +247,8 @@ TRANSACTIONAL_IDS: Final = "transactional_ids"
 ERROR_CODES: Final = "error_codes"
 THROTTLING: Final = "throttle_time_ms"
 NAMED_KINDS: Final = frozenset({TOPICS, GROUPS, TRANSACTIONAL_IDS})
-ALL_KINDS: Final = NAMED_KINDS | {ERROR_CODES, THROTTLING}
-"""The attributes of `Entities`."""
+ALL_KINDS: Final = NAMED_KINDS | {ERROR_CODES, *NUMBER_FIELDS}
+"""The attributes of `Entities`, and its numbers."""
 
 KIND_OF: Final[dict[Add, str]] = {
     Entities.topic: TOPICS,
@@ -250,7 +256,7 @@ KIND_OF: Final[dict[Add, str]] = {
     Entities.group: GROUPS,
     Entities.transactional_id: TRANSACTIONAL_IDS,
     Entities._error: ERROR_CODES,
-    Entities._throttled: THROTTLING,
+    **{add: name for name, add in NUMBER_FIELDS.items()},
 }
 """What adds the entity of a field -> its kind."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .blocks import COLUMNS
-from .entities import Entities
+from .blocks import COLUMNS, MAX_NUMBERS
+from .entities import NUMBER_FIELDS, Entities
 
 SKIP: Final = 0
 STRING: Final = 1
@@ -39,7 +39,7 @@ ROLES: Final[dict[Callable[[Entities, Any], None], tuple[int, str]]] = {
     Entities.transactional_id: (3, "string"),
     Entities._topic_id: (4, "uuid"),
     Entities._error: (5, "int16"),
-    Entities._throttled: (6, "int32"),
+    **{add: (6 + index, "int32") for index, add in enumerate(NUMBER_FIELDS.values())},
 }
 """What adds the entity of a decoded field -> its role, as `blocks.c` numbers it, and its type."""
 
@@ -85,3 +85,4 @@ AT: Final = {name: at for at, name in enumerate(NAMES)}
 RECORDS_AT: Final = AT["records_bytes"], AT["batches"], AT["records"]
 
 assert len(NAMES) == COLUMNS
+assert len(NUMBER_FIELDS) <= MAX_NUMBERS

@@ -9,7 +9,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.fetch_sessions import ExpandedFetch, FetchSessions
 from kafkawire.capture.exchanges.topic_ids import Topic, TopicNames
 from kafkawire.capture.rows import Row
-from kafkawire.capture.tables.columns import known, micros
+from kafkawire.capture.tables.columns import BODY_NUMBERS, known, micros
 from kafkawire.capture.tables.context import Context
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
@@ -42,7 +42,7 @@ def _row(exchange: Exchange, fetch: ExpandedFetch | None, context: Context) -> t
         None if response is None else since(response.request_time_ns, response.time_ns),
         list(entities.error_codes),
         [ErrorCode.name_of(code) for code in entities.error_codes],
-        entities.throttle_time_ms,
+        *(entities.numbers.get(column.name) for column in BODY_NUMBERS),
         list(entities.topics.values()),
         partitions_of(pairs),
         None if fetch is None else fetch.complete,
