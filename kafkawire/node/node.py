@@ -123,8 +123,16 @@ class Node:
         return due if self._deadline is None or due < self._deadline else self._deadline
 
     def advance(self, now: float) -> list[Effect]:
-        """Do what is due."""
-        return self._run(lambda: self.parts.advance(now), now)
+        """Do what is due: its heartbeat before its controller ends sessions."""
+        return self._run(lambda: self._advance(now), now)
+
+    def _advance(self, now: float) -> None:
+        broker = self.parts.broker
+        due = None if broker is None else broker.lifecycle.next_deadline()
+        if due is not None and due <= now:
+            self._settle(now)
+        if not self.stopped:
+            self.parts.advance(now)
 
     def _run(self, work: Callable[[], object], now: float) -> list[Effect]:
         """Do some work, and all that follows from it; a failure is the end of the node."""

@@ -8,7 +8,8 @@ import pytest
 
 import kafkawire
 from kafkawire import UnsupportedVersion
-from kafkawire.broker import Endpoint
+from kafkawire.broker import Endpoint, Received
+from kafkawire.broker.bounds import SLICE_REQUESTS
 from kafkawire.messages.alter_partition_reassignments_request import (
     AlterPartitionReassignmentsRequest,
 )
@@ -47,6 +48,28 @@ def quorum_leader(harness: Harness) -> int | None:
         if front.machines.node.parts.active_controller is not None:
             return node_id
     return None
+
+
+# -- time
+
+
+@pytest.mark.parametrize(("brokers", "combined"), [(1, False), (2, False), (3, True)])
+def test_brokers_keep_their_sessions_however_late_their_heartbeats(
+    brokers: int, combined: bool
+) -> None:
+    """Their process did not run for 1.5 sessions; one has requests queued, and leads."""
+    harness = Harness(brokers, {"t": 1}, combined=combined)
+    leader, cluster, before = harness.leader_of("t"), harness.cluster, registration(harness)
+    client, other = harness.client(leader), harness.client(leader)
+    one = kafkawire.encode_frame(MetadataRequest(topics=[]), 9, 1)
+    cluster.handle(Received(client.number, one * 10 * SLICE_REQUESTS), harness.now)
+    late = harness.now + 1.5 * harness.front().config.session_timeout
+    cluster.handle(Received(other.number, one), late)
+    due = cluster.next_deadline()
+    while due is not None and due <= late:
+        cluster.advance(late)
+        due = cluster.next_deadline()
+    assert registration(harness) == before, "the leader was not fenced"
 
 
 # -- disks

@@ -1,10 +1,12 @@
 """Schedules the requests of connections fairly, and pauses clients that send too much.
 
-One call of the cluster does the work of one time slice, whichever client sent the requests. A
-connection without queued requests is scheduled first; the others are scheduled round robin.
+One call of the cluster does the work of one time slice. An event processes requests only of
+connections that became ready by it; the others are scheduled round robin, when a shell has polled
+its sockets. So the work between two polls grows with the clients that sent something, not with
+what others have queued.
 
-    received ─▶ front of the queue ─▶ slice: SLICE_REQUESTS, SLICE_BYTES, or SLICE_ELEMENTS of a
-                                      large request ─▶ more? ─▶ back of the queue
+    received, resumed ─▶ `ready` ─▶ slice: SLICE_REQUESTS, SLICE_BYTES, or SLICE_ELEMENTS of a
+                                    large request ─▶ more? ─▶ back of `backlog`
 """
 
 from __future__ import annotations
@@ -22,34 +24,46 @@ Process = Callable[[Connection, float], int]
 
 
 class RequestScheduler:
-    """The queue of connections with requests. sent: bytes sent to all clients so far."""
+    """The queues of connections with requests.
+
+    sent: bytes sent to all clients so far. ready: had no time slice yet; backlog: those whose
+    slice was over before their requests were.
+    """
 
     def __init__(self, context: Context) -> None:
         self.sent = 0
         self._context = context
-        self.queue: deque[Connection] = deque()
+        self.ready: deque[Connection] = deque()
+        self.backlog: deque[Connection] = deque()
         self._touched: list[Connection] = []
 
+    @property
+    def has_queued(self) -> bool:
+        """Whether connections are queued."""
+        return bool(self.ready or self.backlog)
+
     def received(self, connection: Connection) -> None:
-        """Schedule a connection that received bytes, first in the queue if it was not queued."""
+        """Schedule a connection that received bytes."""
         if connection.queued:
             self._touched.append(connection)
         else:
-            connection.queued = True
-            self.queue.appendleft(connection)
+            self.resume(connection)
 
     def resume(self, connection: Connection) -> None:
-        """Schedule a connection behind those that are queued."""
+        """Schedule a connection, before those of the backlog."""
         if not connection.queued:
             connection.queued = True
-            self.queue.append(connection)
+            self.ready.append(connection)
 
-    def run(self, process: Process, now: float) -> None:
-        """Process requests for one time slice; then pause or resume reading from clients."""
+    def run(self, process: Process, now: float, *, with_backlog: bool) -> None:
+        """Process requests for one time slice; then pause or resume reading from clients.
+
+        with_backlog: also those of the backlog, after those that are ready.
+        """
         requests, room = SLICE_REQUESTS, SLICE_BYTES
-        queue, touched = self.queue, self._touched
-        while queue and requests > 0 and room > 0:
-            connection = queue.popleft()
+        ready, backlog, touched = self.ready, self.backlog, self._touched
+        while (ready or (with_backlog and backlog)) and requests > 0 and room > 0:
+            connection = ready.popleft() if ready else backlog.popleft()
             touched.append(connection)
             more = connection.has_work
             while more and requests > 0 and room > 0:
@@ -59,9 +73,12 @@ class RequestScheduler:
                 room -= size + self.sent - sent
                 more = size > 0 and connection.has_work
             if more:
-                queue.append(connection)  # its time slice is over, its requests may not be
+                backlog.append(connection)  # its time slice is over, its requests may not be
                 break
             connection.queued = False
+        if ready:
+            backlog.extend(ready)
+            ready.clear()
         for connection in touched:
             if connection.paused is connection.may_read and not connection.closing:
                 connection.paused = not connection.paused

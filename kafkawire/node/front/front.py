@@ -199,15 +199,14 @@ class NodeFront:
         return self._finish(now)
 
     def next_deadline(self) -> float | None:
-        """Return when to call `advance`; a past time while requests or effects are queued."""
+        """Return when to call `advance`; a past time while requests or effects are queued.
+
+        What was due before these were queued comes first: of several nodes, the broker whose
+        heartbeat is due before the controller that would end its session.
+        """
         if self.machines.node.stopped:
             return None
-        if self.machines.effects:
-            return self._now
-        for listeners in self._served:
-            if listeners.scheduler.queue:
-                return self._now
-        earliest = inf
+        earliest = self._now if self._has_queued() else inf
         for each in self._deadlines:
             if each.earliest < earliest:
                 earliest = each.earliest
@@ -216,6 +215,11 @@ class NodeFront:
             if due is not None and due < earliest:
                 earliest = due
         return None if earliest == inf else earliest
+
+    def _has_queued(self) -> bool:
+        if self.machines.effects:
+            return True
+        return any(listeners.scheduler.has_queued for listeners in self._served)
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
@@ -228,7 +232,7 @@ class NodeFront:
         self._carry_out(self.peers.advance(now), now)
         self.machines.advance(now)
         self.broker.transactions.coordinators.advance(now)
-        return self._finish(now)
+        return self._finish(now, with_backlog=True)
 
     def _due(self, listeners: Listeners, due: Deadline, now: float) -> None:
         if isinstance(due, ConnectionDeadline):
@@ -236,7 +240,7 @@ class NodeFront:
         else:
             self.broker.due(due, now)
 
-    def _finish(self, now: float) -> list[Effect]:
+    def _finish(self, now: float, *, with_backlog: bool = False) -> list[Effect]:
         """Handle what the machines returned, and serve the listeners."""
         self._now = now
         machines = self.machines
@@ -245,8 +249,8 @@ class NodeFront:
             if machines.node.stopped:
                 break
             for listeners in self._served:
-                if listeners.scheduler.queue:
-                    listeners.run(now)
+                if listeners.scheduler.ready or (with_backlog and listeners.scheduler.backlog):
+                    listeners.run(now, with_backlog=with_backlog)
             if any(self._failed) and not machines.node.stopped:
                 self.broker.reload_failed(now)
             if not machines.effects:

@@ -93,10 +93,10 @@ class Listeners:
         """Handle an event of a connection."""
         _HANDLERS[type(event)](self, event, now)
 
-    def run(self, now: float) -> None:
-        """Process requests for one time slice."""
+    def run(self, now: float, *, with_backlog: bool) -> None:
+        """Process requests for one time slice. with_backlog: as `RequestScheduler.run` has it."""
         assert self._request_handler is not None
-        self.scheduler.run(self._request_handler.process, now)
+        self.scheduler.run(self._request_handler.process, now, with_backlog=with_backlog)
 
     def _connected(self, event: Connected, now: float) -> None:
         self.server.connected(event, self._protocol_of(event.listener), now)

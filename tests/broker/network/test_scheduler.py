@@ -135,6 +135,21 @@ def test_a_new_request_is_processed_at_once_however_many_clients_are_queued() ->
         assert {len(found) for found in calls.got.values()} == {1, 3 * SLICE_REQUESTS}
 
 
+def test_requests_of_some_clients_do_not_run_those_that_others_have_queued() -> None:
+    """All sockets that are readable are read before `advance` is called, with its deadlines."""
+    harness = Harness()
+    calls = Calls(harness)
+    pipelining, *others = [harness.client().number for _ in range(1 + 100)]
+    calls.receive(pipelining, frames(ONE, 5 * SLICE_REQUESTS))
+    for other in others:
+        calls.receive(other, frames(ONE, 1))
+    assert calls.order == [pipelining] * SLICE_REQUESTS + others
+    calls.advance()
+    assert calls.got[pipelining] == [*range(2 * SLICE_REQUESTS)]
+    calls.finish()
+    assert calls.got[pipelining] == [*range(5 * SLICE_REQUESTS)]
+
+
 def test_large_responses_end_a_time_slice() -> None:
     harness = Harness(topics={"t": 1})
     produce(harness.client(), batch(b"x" * SLICE_BYTES))
@@ -143,6 +158,7 @@ def test_large_responses_end_a_time_slice() -> None:
     fetch = fetch_of(pipelining, max_bytes=1, partition_max_bytes=1)
     calls.receive(pipelining.number, frames(fetch, 4, 12))
     calls.receive(other.number, frames(ONE, 1))
+    calls.advance()
     assert calls.order == [pipelining.number, other.number, pipelining.number]
 
 

@@ -45,8 +45,6 @@ PARTITIONS: Final = 300
 ROUNDS: Final = 3
 GROWTH: Final = 32 << 20
 """Bytes of memory: what all connections together may cost the server."""
-SESSION: Final = "--set=broker.session.timeout.ms=9000"
-"""Kafka's default. The 1 second of a cluster in memory is less than a busy machine may need."""
 UNREAD: Final = 5_000
 """Requests of a client that reads nothing."""
 
@@ -211,5 +209,5 @@ async def serve_all(process: subprocess.Popen[str], port: int) -> None:
 
 
 def test_others_notice_nothing_of_hostile_connections() -> None:
-    with serving("--quiet", "--topic", f"t:{PARTITIONS}", SESSION) as (process, [port]):
+    with serving("--quiet", "--topic", f"t:{PARTITIONS}") as (process, [port]):
         asyncio.run(serve_all(process, port))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import kafkawire
+from kafkawire.broker import Received
 from kafkawire.broker.bounds import SLICE_REQUESTS
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.net.brokers.shell import Observers, Shell
+from kafkawire.net.brokers.transport import ClientEvent
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.implementations import until
@@ -54,6 +59,64 @@ def test_a_client_that_pipelines_does_not_keep_others_waiting(kafka_broker: Serv
     order = [each.request.client_id for each in kafka_broker.requests[before:]]
     assert order.count("hog") == many
     assert order.index("other") <= 2 * SLICE_REQUESTS
+
+
+class SlowMachine:
+    """A machine that takes 30 ms for each event, and has a deadline at once."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.clock = 0.0
+
+    def time(self) -> float:
+        return self.clock
+
+    def handle(self, _event: ClientEvent) -> list[Any]:
+        return self._work("event")
+
+    def next_deadline(self) -> float | None:
+        return None if "deadline" in self.log else 0.0
+
+    def advance(self, _now: float) -> list[Any]:
+        return self._work("deadline")
+
+    def _work(self, name: str) -> list[Any]:
+        self.clock += 0.03
+        self.log.append(name)
+        return []
+
+
+class SlowShell(Shell):
+    """A shell whose clock is that of its machine."""
+
+    machine: SlowMachine
+
+    def __init__(self) -> None:
+        super().__init__(Observers())
+        self.machine = SlowMachine()
+        self.loop = cast("asyncio.AbstractEventLoop", self.machine)
+
+    async def start(self) -> None:
+        """Listen nowhere."""
+
+    async def close(self) -> None:
+        """Have nothing to close."""
+
+    def handle(self, event: ClientEvent) -> None:
+        self.run(lambda: self.machine.handle(event))
+
+    def carry_out(self, effect: Any) -> None:
+        raise AssertionError(effect)
+
+
+def test_deadlines_are_handled_between_the_sockets_that_are_readable_at_once() -> None:
+    async def receive_of_all() -> list[str]:
+        shell = SlowShell()
+        for number in range(4):
+            shell.handle(Received(number, b""))
+        return shell.machine.log
+
+    assert asyncio.run(receive_of_all()) == ["event", "event", "deadline", "event", "event"]
 
 
 @pytest.fixture
