@@ -57,7 +57,7 @@ DISKS: Final = {
 
 
 GROUPS_EVERY: Final = 41
-"""One of so many seeds has groups: with all kinds of faults, as 41 is prime."""
+"""One of so many seeds has groups, one a pipeline: with all kinds of faults, as 41 is prime."""
 OF_GROUPS: Final = {
     "min.insync.replicas": "2",
     "group.initial.rebalance.delay.ms": "0",
@@ -66,6 +66,7 @@ OF_GROUPS: Final = {
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.session.timeout.ms": "2000",
+    "group.min.session.timeout.ms": "1000",
     "group.share.assignment.interval.ms": "0",
     "group.share.delivery.count.limit": "4",
     "group.share.heartbeat.interval.ms": "500",
@@ -74,9 +75,16 @@ OF_GROUPS: Final = {
     "group.share.min.session.timeout.ms": "1000",
     "group.share.record.lock.duration.ms": "1500",
     "group.share.session.timeout.ms": "2000",
+    "group.streams.heartbeat.interval.ms": "500",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "group.streams.min.heartbeat.interval.ms": "500",
+    "group.streams.min.session.timeout.ms": "1000",
+    "group.streams.session.timeout.ms": "2000",
     "offsets.topic.num.partitions": "1",
     "share.coordinator.snapshot.update.records.per.snapshot": "5",
     "share.coordinator.state.topic.num.partitions": "2",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "transaction.state.log.num.partitions": "2",
 }
 """The settings of brokers with groups: short timeouts, so that little time shows much."""
 
@@ -102,11 +110,22 @@ class Composition(Enum):
     IN_MEMORY = "in memory"
 
 
+class Serving(Enum):
+    """What nodes serve besides producers and consumers, then over connections of clients."""
+
+    NOTHING = "nothing"
+    GROUPS = "groups"
+    PIPELINE = "pipeline"
+
+
+SERVING: Final = {1: Serving.GROUPS, 2: Serving.PIPELINE}
+"""Seed modulo `GROUPS_EVERY` -> what its nodes serve."""
+
+
 class Scenario(NamedTuple):
     """All of a run. controllers: processes of their own; 0: the brokers are controllers, too.
 
-    faulty_until: when the last faults happen. two: brokers have two log directories. groups:
-    nodes serve clients over connections, among them the members of groups.
+    faulty_until: when the last faults happen. two: brokers have two log directories.
     """
 
     seed: int
@@ -118,12 +137,12 @@ class Scenario(NamedTuple):
     two: bool
     faults: tuple[Fault, ...]
     composition: Composition = Composition.RAFT
-    groups: bool = False
+    serving: Serving = Serving.NOTHING
 
     def configs(self) -> list[NodeConfig]:
         """Return the configurations of the nodes: those of brokers first."""
         configs = self._configs()
-        if not self.groups:
+        if self.serving is Serving.NOTHING:
             return configs
         return [replace(each, static={**each.static, **OF_GROUPS}) for each in configs]
 
@@ -186,5 +205,5 @@ def draw(seed: int, composition: Composition = Composition.RAFT) -> Scenario:
         two,
         happening,
         composition,
-        groups=seed % GROUPS_EVERY == 1,
+        serving=SERVING.get(seed % GROUPS_EVERY, Serving.NOTHING),
     )

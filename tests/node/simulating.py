@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Final
 
 from tests.fuzzing import fewest
 
 from .groups.simulation import GroupSimulation
-from .scenario import Composition, Fault, Scenario, draw
+from .pipelines.simulation import PipelineSimulation
+from .scenario import Composition, Fault, Scenario, Serving, draw
 from .simulation import Simulation
 
 Faults = tuple[Fault, ...]
+SIMULATIONS: Final[dict[Serving, type[Simulation]]] = {
+    Serving.NOTHING: Simulation,
+    Serving.GROUPS: GroupSimulation,
+    Serving.PIPELINE: PipelineSimulation,
+}
 
 
 def simulation_of(scenario: Scenario) -> Simulation:
     """Return the run of a scenario."""
-    return GroupSimulation(scenario) if scenario.groups else Simulation(scenario)
+    return SIMULATIONS[scenario.serving](scenario)
 
 
 def first_violation(scenario: Scenario) -> Exception | None:

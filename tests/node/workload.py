@@ -34,6 +34,10 @@ from .network import Callback
 E = ErrorCode
 MAIN: Final = "main"
 EXTRA: Final = ("extra-0", "extra-1")
+OUTPUT: Final = "output"
+"""The topic that a pipeline writes."""
+OF_OTHERS: Final = INTERNAL | {OUTPUT}
+"""The topics that the producers here do not write."""
 VERSIONS: Final[dict[type, int]] = {
     ProduceRequest: 13,
     DeleteRecordsRequest: 2,
@@ -131,7 +135,7 @@ class Workload:
         image = self.cluster.image()
         for topic, index, _ in image.partitions() if image is not None else ():
             key = TopicIdPartition(topic.topic_id, index)
-            if key not in self.producers and topic.name not in INTERNAL:
+            if key not in self.producers and topic.name not in OF_OTHERS:
                 number = len(self.producers)
                 name = b"p%d-" % number
                 self.producers[key] = Producer(key, name, number if number % 2 == 0 else -1)

@@ -71,6 +71,10 @@ class Member(ABC):
     def heartbeat_request(self, epoch: int) -> Message:
         """Make a heartbeat. epoch: `LEFT` to leave."""
 
+    def assignment(self, body: Any) -> set[TopicIdPartition] | None:
+        """Return the assignment in a response to a heartbeat, if it has one."""
+        return None if body.assignment is None else assigned(body)
+
     def observer(self, _node: int) -> Observer | None:
         """Return what takes note of the response that a node sends to the next heartbeat."""
         return None
@@ -122,8 +126,9 @@ class Member(ABC):
             raise Violation(f"{self.member_id}: the cluster has no groups of its kind")
         if error is E.NONE:
             self.epoch, self.is_full = body.member_epoch, False
-            if body.assignment is not None:
-                self.assign(assigned(body))
+            partitions = self.assignment(body)
+            if partitions is not None:
+                self.assign(partitions)
         elif error in REMOVED:
             self.epoch = JOIN
             self.lose()

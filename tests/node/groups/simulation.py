@@ -18,7 +18,7 @@ from kafkawire.messages.incremental_alter_configs_request import (
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.protocol import ErrorCode
 
-from ..scenario import Composition, Scenario, draw
+from ..scenario import Composition, Scenario, Serving, draw
 from ..simulation import Simulation
 from ..workload import MAIN, VERSIONS
 from .connections import ConnectedNetwork, ServingNode
@@ -34,7 +34,7 @@ GROUP_RESOURCE: Final = 32
 
 def with_groups(seed: int, composition: Composition = Composition.RAFT) -> Scenario:
     """Draw a scenario, and let its cluster have groups."""
-    return draw(seed, composition)._replace(groups=True)
+    return draw(seed, composition)._replace(serving=Serving.GROUPS)
 
 
 class GroupSimulation(Simulation, ConnectedNetwork):
