@@ -87,7 +87,7 @@ def _group_request(
         request.client_id or "",
         f"/{request.client_host}",
         may_describe=_may_describe(broker, request),
-        owned_topics=len(owned or ()),
+        owned_topics=frozenset(each.topic_id for each in owned or ()),
     )
 
 

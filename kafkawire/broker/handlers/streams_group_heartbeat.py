@@ -99,6 +99,10 @@ def _heartbeat(request: Request, body: StreamsGroupHeartbeatRequest) -> StreamsH
         rebalance_timeout_ms=body.rebalance_timeout_ms,
         topology=None if topology is None else topology_of(topology.epoch, topology.subtopologies),
         owned=owned,
+        owned_subtopologies=tuple(
+            frozenset(each.subtopology_id for each in tasks or ())
+            for tasks in (active, standby, warmup)
+        ),
         process_id=body.process_id,
         user_endpoint=None if endpoint is None else UserEndpoint(endpoint.host, endpoint.port),
         client_tags=None if tags is None else tuple(sorted(dict(pairs_of(tags)).items())),

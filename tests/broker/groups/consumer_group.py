@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from kafkawire.broker.groups.consumer_groups.checks import Refusal
 from kafkawire.broker.groups.consumer_groups.group import ConsumerGroup, HeartbeatResult
@@ -79,7 +80,9 @@ class Consumer:
     uncertain: bool = False
     results: list[HeartbeatResult] = field(default_factory=list)
 
-    def heartbeat(self, now: float = 0.0, full: bool = False) -> HeartbeatResult | Refusal:
+    def heartbeat(
+        self, now: float = 0.0, full: bool = False, **fields: Any
+    ) -> HeartbeatResult | Refusal:
         """Send a heartbeat, and follow the response."""
         joins, self.uncertain = self.epoch == 0 or full or self.uncertain, False
         if joins and self.epoch == 0:
@@ -95,7 +98,7 @@ class Consumer:
             server_assignor=self.assignor if joins else None,
             owned=self.owned,
             may_describe=self._may_describe,
-        )
+        )._replace(**fields)
         result = self.group.handle(request, self.topics, now, EPOCH_MS + int(now * 1000))
         if isinstance(result, HeartbeatResult):
             self.results.append(result)

@@ -239,6 +239,21 @@ def test_a_member_that_missed_the_response_may_go_on() -> None:
     assert group.epoch == 3
 
 
+@pytest.mark.parametrize(("topic", "is_fenced"), [("t", False), ("u", True)])
+def test_a_missed_response_and_a_topic_without_partitions(topic: str, is_fenced: bool) -> None:
+    """An entry without partitions is within the assignment if the topic is assigned."""
+    topics = FakeTopics(t=1, u=1)
+    _, (first,) = group_of("a", topics=topics)
+    topics.set("t", 2)
+    before = replace(first)
+    first.heartbeat()
+    named = frozenset({topic_id(topic)})
+    result = before.heartbeat(owned=frozenset(), owned_topics=named)
+    assert isinstance(result, Refusal) == is_fenced
+    if isinstance(result, Refusal):
+        assert result.error == E.FENCED_MEMBER_EPOCH
+
+
 def test_a_fenced_member_joins_again() -> None:
     _, (first,) = group_of("a", topics=FakeTopics(t=2))
     first.epoch = 0
@@ -307,7 +322,10 @@ JOIN = HeartbeatRequest("g", "m", 0, None, None, 1000, frozenset({"t"}), None, N
         ({"rebalance_timeout_ms": -1}, "RebalanceTimeoutMs must be provided in first request."),
         ({"owned": None}, "TopicPartitions must be empty when (re-)joining."),
         ({"owned": P("t-0")}, "TopicPartitions must be empty when (re-)joining."),
-        ({"owned_topics": 1}, "TopicPartitions must be empty when (re-)joining."),
+        (
+            {"owned_topics": frozenset({bytes(16)})},
+            "TopicPartitions must be empty when (re-)joining.",
+        ),
         (
             {"topic_names": None},
             "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "

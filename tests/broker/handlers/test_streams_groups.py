@@ -37,6 +37,7 @@ from kafkawire.messages.streams_group_heartbeat_request import (
     Endpoint,
     KeyValue,
     Subtopology,
+    TaskIds,
     TaskOffset,
     TopicInfo,
     Topology,
@@ -307,6 +308,8 @@ def test_members_with_another_epoch_are_fenced(harness: Harness) -> None:
     assert member.exchange(before).error_code == E.NONE, "it missed the last response"
     lost = task_ids([("0", 0), ("1", 7)])
     assert member.exchange(before, active_tasks=lost).error_code == E.FENCED_MEMBER_EPOCH
+    none = [TaskIds(subtopology_id="0", partitions=[])]
+    assert member.exchange(before, standby_tasks=none).error_code == E.FENCED_MEMBER_EPOCH
     assert member.exchange(active_tasks=lost).error_code == E.INVALID_REQUEST, "no such task"
     unknown = StreamsMember(harness, "b")
     assert unknown.exchange(3).error_code == E.UNKNOWN_MEMBER_ID

@@ -313,6 +313,17 @@ def group_configs() -> Iterator[Step]:
         yield f"config resources of types {types}", "ListConfigResources", 1, requested
 
 
+def missed_responses(name: str) -> Iterator[Step]:
+    """Let the member "a", which is in epoch 2, miss a response."""
+    nothing_of = [{"topicId": uuid(bytes(15) + b"\7"), "partitions": []}]
+    both = [TOPIC, "absent"]
+    yield "no partitions of a topic", name, 1, beat("a", 2, topicPartitions=nothing_of)
+    yield "another subscription", name, 1, beat("a", 2, subscribedTopicNames=both)
+    yield "a missed response", name, 1, beat("a", 2, topicPartitions=[])
+    yield "a missed response, no list", name, 1, beat("a", 2)
+    yield "missed, no partitions of a topic", name, 1, beat("a", 2, topicPartitions=nothing_of)
+
+
 def consumer_groups() -> Iterator[Step]:
     name = "ConsumerGroupHeartbeat"
     yield "no such consumer group", name, 1, beat("a", 1)
@@ -339,6 +350,7 @@ def consumer_groups() -> Iterator[Step]:
     yield "nothing new", name, 1, beat("a", 2, instanceId="i")
     yield "a full request", name, 1, beat("a") | {"memberEpoch": 2}
     yield "a greater epoch", name, 1, beat("a", 7)
+    yield from missed_responses(name)
     yield "an unknown member", name, 1, beat("b", 1)
     yield "an unknown instance", name, 1, beat("a", 1, instanceId="j")
     yield "an instance in use", name, 1, beat("b", instanceId="i")

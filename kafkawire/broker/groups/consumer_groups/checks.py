@@ -59,7 +59,7 @@ def _invalid_field(request: HeartbeatRequest, version: int) -> str | None:
             "RebalanceTimeoutMs must be provided in first request.",
         ),
         (
-            joins and (request.owned != frozenset() or request.owned_topics > 0),
+            joins and (request.owned != frozenset() or request.owned_topics != frozenset()),
             "TopicPartitions must be empty when (re-)joining.",
         ),
         (
@@ -133,8 +133,7 @@ def _epoch_refusal(group: ConsumerGroupMetadata, request: HeartbeatRequest) -> R
     epoch, current = request.member_epoch, group.current.get(request.member_id, Current())
     if epoch <= JOIN or epoch == current.epoch:
         return None
-    owns_assigned = request.owned is not None and request.owned <= current.assigned
-    if epoch == current.previous_epoch < current.epoch and owns_assigned:
+    if epoch == current.previous_epoch < current.epoch and _owns_assigned(request, current):
         return None
     compared = "greater" if epoch > current.epoch else "smaller"
     return Refusal(
@@ -142,6 +141,13 @@ def _epoch_refusal(group: ConsumerGroupMetadata, request: HeartbeatRequest) -> R
         f"The consumer group member has a {compared} member epoch ({epoch}) than the one known by "
         f"the group coordinator ({current.epoch}). {ABANDON}",
     )
+
+
+def _owns_assigned(request: HeartbeatRequest, current: Current) -> bool:
+    """Whether a member has only what it is assigned; a topic without partitions counts, too."""
+    if request.owned is None or not request.owned <= current.assigned:
+        return False
+    return request.owned_topics <= {topic_id for topic_id, _ in current.assigned}
 
 
 class CommittingMember(NamedTuple):

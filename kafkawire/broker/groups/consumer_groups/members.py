@@ -68,7 +68,7 @@ def may_describe_any(_topic: str) -> bool:
 class HeartbeatRequest(NamedTuple):
     """A ConsumerGroupHeartbeat, or a JoinGroup as one; None for what does not change.
 
-    owned: the partitions that the member has. owned_topics: the number of their topics, also of
+    owned: the partitions that the member has. owned_topics: the ids of their topics, also of
     those without partitions. classic: of a JoinGroup. may_describe: decides which topics a regular
     expression matches.
     """
@@ -87,7 +87,7 @@ class HeartbeatRequest(NamedTuple):
     client_host: str = ""
     classic: ClassicMember | None = None
     may_describe: MayDescribe = may_describe_any
-    owned_topics: int = 0
+    owned_topics: frozenset[bytes] = frozenset()
 
     @property
     def is_full(self) -> bool:

@@ -14,7 +14,7 @@ from ...topics import INTERNAL
 from ..consumer_groups.checks import ABANDON, COMMIT_FROM, STALE, CommittingMember, Refusal
 from ..consumer_groups.members import JOIN, LEAVE_STATIC, NOT_SET
 from .configured import ConfiguredTopology
-from .members import NEW, StreamsHeartbeat
+from .members import NEW, Current, StreamsHeartbeat
 from .metadata import StreamsGroupMetadata
 from .tasks import Task
 
@@ -161,8 +161,7 @@ def _epoch_refusal(group: StreamsGroupMetadata, request: StreamsHeartbeat) -> Re
     epoch, current = request.member_epoch, group.current.get(request.member_id, NEW)
     if epoch < JOIN or epoch == current.epoch:
         return None
-    owns_assigned = request.owned is not None and request.owned.is_within(current.assigned)
-    if epoch == current.previous_epoch < current.epoch and owns_assigned:
+    if epoch == current.previous_epoch < current.epoch and _owns_assigned(request, current):
         return None
     compared = "greater" if epoch > current.epoch else "smaller"
     return Refusal(
@@ -170,6 +169,14 @@ def _epoch_refusal(group: StreamsGroupMetadata, request: StreamsHeartbeat) -> Re
         f"The streams group member has a {compared} member epoch ({epoch}) than the one known by "
         f"the group coordinator ({current.epoch}). {ABANDON}",
     )
+
+
+def _owns_assigned(request: StreamsHeartbeat, current: Current) -> bool:
+    """Whether a member has only what it is assigned; a subtopology without tasks counts, too."""
+    if request.owned is None or not request.owned.is_within(current.assigned):
+        return False
+    pairs = zip(request.owned_subtopologies, current.assigned, strict=False)
+    return all(names <= {subtopology for subtopology, _ in tasks} for names, tasks in pairs)
 
 
 # -- what it has

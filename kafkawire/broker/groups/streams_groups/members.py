@@ -69,8 +69,9 @@ NEW_MEMBER: Final = Member()
 class StreamsHeartbeat(NamedTuple):
     """A StreamsGroupHeartbeat; None for what does not change.
 
-    owned: the tasks that the member has. task_offsets, task_end_offsets: of the changelogs of
-    tasks. endpoint_epoch: of the endpoints that the member knows.
+    owned: the tasks that the member has. owned_subtopologies: those of each type of task, also
+    without partitions. task_offsets, task_end_offsets: of the changelogs of tasks.
+    endpoint_epoch: of the endpoints that the member knows.
     """
 
     group_id: str
@@ -81,6 +82,7 @@ class StreamsHeartbeat(NamedTuple):
     rebalance_timeout_ms: int = NOT_SET
     topology: Topology | None = None
     owned: Tasks | None = None
+    owned_subtopologies: tuple[frozenset[str], ...] = ()
     process_id: str | None = None
     user_endpoint: UserEndpoint | None = None
     client_tags: Pairs | None = None
