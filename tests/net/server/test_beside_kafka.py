@@ -314,14 +314,23 @@ def group_configs() -> Iterator[Step]:
 
 
 def missed_responses(name: str) -> Iterator[Step]:
-    """Let the member "a", which is in epoch 2, miss a response."""
+    """Let a member have the epoch before its own; an assignment is computed at once."""
+    group = f"{CONSUMERS}-missed"
+    change = {"name": "consumer.assignment.interval.ms", "configOperation": 0, "value": "0"}
+    resource = {"resourceType": 32, "resourceName": group, "configs": [change]}
+    changed = {"resources": [resource], "validateOnly": False}
+    yield "no assignment interval", "IncrementalAlterConfigs", 1, changed
     nothing_of = [{"topicId": uuid(bytes(15) + b"\7"), "partitions": []}]
-    both = [TOPIC, "absent"]
-    yield "no partitions of a topic", name, 1, beat("a", 2, topicPartitions=nothing_of)
-    yield "another subscription", name, 1, beat("a", 2, subscribedTopicNames=both)
-    yield "a missed response", name, 1, beat("a", 2, topicPartitions=[])
-    yield "a missed response, no list", name, 1, beat("a", 2)
-    yield "missed, no partitions of a topic", name, 1, beat("a", 2, topicPartitions=nothing_of)
+    both: Fields = {"subscribedTopicNames": [TOPIC, "absent"]}
+    yield "join another group", name, 1, beat("a", group=group)
+    for what, more in (
+        ("no partitions of a topic", {"topicPartitions": nothing_of}),
+        ("another subscription", both),
+        ("a missed response", {"topicPartitions": []}),
+        ("a missed response, no list", {}),
+        ("a missed response, no partitions of a topic", {"topicPartitions": nothing_of}),
+    ):
+        yield what, name, 1, {**beat("a", 2, group), **more}
 
 
 def consumer_groups() -> Iterator[Step]:
@@ -350,7 +359,6 @@ def consumer_groups() -> Iterator[Step]:
     yield "nothing new", name, 1, beat("a", 2, instanceId="i")
     yield "a full request", name, 1, beat("a") | {"memberEpoch": 2}
     yield "a greater epoch", name, 1, beat("a", 7)
-    yield from missed_responses(name)
     yield "an unknown member", name, 1, beat("b", 1)
     yield "an unknown instance", name, 1, beat("a", 1, instanceId="j")
     yield "an instance in use", name, 1, beat("b", instanceId="i")
@@ -381,6 +389,7 @@ def consumer_groups() -> Iterator[Step]:
     yield "a classic group", name, 1, beat("a", 1, group=GROUP)
     yield "delete an empty one", "DeleteGroups", 2, {"groupsNames": [CONSUMERS]}
     yield "describe no more", "ConsumerGroupDescribe", 1, group
+    yield from missed_responses(name)
 
 
 def telemetry() -> Iterator[Step]:
