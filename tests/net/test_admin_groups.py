@@ -11,13 +11,24 @@ from kafkawire.blocking import Admin, Consumer, Producer, ShareConsumer
 from kafkawire.client.failures import BrokerError, ClientError
 from kafkawire.messages import consumer_group_describe_response as consumers
 from kafkawire.messages import streams_group_describe_response as described
-from kafkawire.net.admin import ShareGroupOffset, StreamsTasks, StreamsTopic, Subtopology
+from kafkawire.net.admin import (
+    ShareGroupOffset,
+    StreamsTasks,
+    StreamsTopic,
+    Subtopology,
+    TopologyDescription,
+    TopologyDescriptionStatus,
+    TopologyNode,
+)
 from kafkawire.net.admin.consumer_groups import classic_group_info, consumer_group_info
 from kafkawire.net.admin.group_values import GroupInfo, MemberInfo
 from kafkawire.net.admin.streams_groups import group_info
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_config import QUICK
 from kafkawire.net.server_thread import ServerThread
+from tests.net.server import test_streams_beside_kafka as streams
+from tests.net.server.test_shares_beside_kafka import Peer
+from tests.real.wire import Wire
 
 ORDERS = ("orders", 0)
 
@@ -141,6 +152,40 @@ def test_the_topology_of_a_streams_group() -> None:
     unready = described.DescribedGroup(topology=described.Topology(epoch=3, subtopologies=None))
     assert group_info(unready).subtopologies == ()
     assert group_info(described.DescribedGroup()).topology_epoch is None
+
+
+def test_the_graph_of_a_topology_with_what_later_versions_may_have() -> None:
+    row = described.DescribedGroup(
+        topology_description=described.TopologyDescription(
+            subtopologies=[
+                described.TopologyDescriptionSubtopology(
+                    subtopology_id="0",
+                    nodes=[
+                        described.TopologyDescriptionNode(name="joins", node_type=9, stores=["s"])
+                    ],
+                )
+            ]
+        ),
+        topology_description_status=9,
+    )
+    group = group_info(row)
+    joins = TopologyNode("joins", "unknown", (), None, ("s",), ())
+    assert group.topology_description == TopologyDescription({"0": (joins,)}, ())
+    assert group.topology_description_status is TopologyDescriptionStatus.UNKNOWN
+
+
+def test_a_broker_before_4_4_gets_no_request_for_the_graph() -> None:
+    settings = {"group.streams.initial.rebalance.delay.ms": "0"}
+    config = ServerConfig(topics={streams.TOPIC: 2}, settings=settings, release="4.3")
+    with ServerThread(config) as server, Admin({"bootstrap.servers": server.bootstrap}) as admin:
+        with Wire(server.server.endpoints[0].port) as wire:
+            body = {"keyType": 0, "coordinatorKeys": [streams.GROUP]}
+            peer = Peer(wire)
+            peer.exchange("FindCoordinator", 6, body)
+            peer.exchange(streams.HEARTBEAT, 0, streams.beat("m"))
+        groups = admin.describe_streams_groups([streams.GROUP], include_topology_description=True)
+    status = groups[streams.GROUP].topology_description_status
+    assert status is TopologyDescriptionStatus.NOT_REQUESTED
 
 
 @pytest.mark.parametrize(("member_type", "is_classic"), [(0, True), (1, False), (-1, None)])

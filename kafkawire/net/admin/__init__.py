@@ -19,6 +19,9 @@ from .group_values import (
     StreamsTasks,
     StreamsTopic,
     Subtopology,
+    TopologyDescription,
+    TopologyDescriptionStatus,
+    TopologyNode,
 )
 from .security.values import (
     DEFAULT_ENTITY,
@@ -98,6 +101,9 @@ __all__ = [
     "StreamsTasks",
     "StreamsTopic",
     "Subtopology",
+    "TopologyDescription",
+    "TopologyDescriptionStatus",
+    "TopologyNode",
     "TopicInfo",
     "TransactionInfo",
     "TransactionListing",

@@ -60,10 +60,18 @@ class GroupCalls(AdminSession):
         return await self._described(group_ids, groups.describe_consumer_group)
 
     async def describe_streams_groups(
-        self, group_ids: Iterable[str]
+        self, group_ids: Iterable[str], *, include_topology_description: bool = False
     ) -> dict[str, StreamsGroupInfo]:
-        """Describe Streams groups, by id: their topologies, epochs and members (KIP-1071)."""
-        return await self._described(group_ids, streams_groups.describe_group)
+        """Describe Streams groups, by id: their topologies, epochs and members (KIP-1071).
+
+        include_topology_description: also the graph of each topology, from brokers of 4.4 on that
+        have a plugin which stores it (KIP-1331).
+        """
+
+        def describe(calls: CallRunner, group_id: str) -> Awaitable[StreamsGroupInfo]:
+            return streams_groups.describe_group(calls, group_id, include_topology_description)
+
+        return await self._described(group_ids, describe)
 
     async def delete_group(self, group_id: str) -> None:
         """Delete a group without members, and its offsets."""

@@ -5,6 +5,7 @@ They are plain tuples: they compare, print and pickle.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 
@@ -184,12 +185,53 @@ class StreamsMemberInfo(NamedTuple):
     is_classic: bool
 
 
+class TopologyDescriptionStatus(Enum):
+    """Whether a broker has the description of a topology, by Kafka's names (KIP-1331).
+
+    NOT_REQUESTED: also from brokers before 4.4. NOT_STORED: e.g. it has no plugin that stores
+    descriptions. ERROR: the plugin failed. UNKNOWN: a status of a later version.
+    """
+
+    UNKNOWN = -1
+    NOT_REQUESTED = 0
+    NOT_STORED = 1
+    ERROR = 2
+    AVAILABLE = 3
+
+
+class TopologyNode(NamedTuple):
+    """A node of a Streams topology. type: source, processor or sink.
+
+    source_topics: that a source reads, sorted. sink_topic: that a sink writes, None for one that
+    chooses the topic of each record, and for other types. stores: names of the state stores of a
+    processor, sorted. successors: names of the nodes that get its output, sorted.
+    """
+
+    name: str
+    type: str
+    source_topics: tuple[str, ...]
+    sink_topic: str | None
+    stores: tuple[str, ...]
+    successors: tuple[str, ...]
+
+
+class TopologyDescription(NamedTuple):
+    """The graph of a Streams topology, as its broker's plugin stored it (KIP-1331).
+
+    subtopologies: nodes by subtopology id, sorted by id. global_stores: (source, processor) of
+    each global state store. Nodes are in the order of the broker.
+    """
+
+    subtopologies: dict[str, tuple[TopologyNode, ...]]
+    global_stores: tuple[tuple[TopologyNode, TopologyNode], ...]
+
+
 class StreamsGroupInfo(NamedTuple):
     """A Streams group (KIP-1071) and its members, sorted by id. state: e.g. NotReady or Stable.
 
     group_epoch, assignment_epoch: as of `ShareGroupInfo`. assignor: None from brokers before 4.4.
     topology_epoch: the version of the topology, None before a member has sent one. subtopologies:
-    sorted by id, empty before then.
+    sorted by id, empty before then. topology_description: None unless its status is AVAILABLE.
     """
 
     group_id: str
@@ -200,3 +242,5 @@ class StreamsGroupInfo(NamedTuple):
     topology_epoch: int | None
     subtopologies: tuple[Subtopology, ...]
     members: tuple[StreamsMemberInfo, ...]
+    topology_description_status: TopologyDescriptionStatus = TopologyDescriptionStatus.NOT_REQUESTED
+    topology_description: TopologyDescription | None = None

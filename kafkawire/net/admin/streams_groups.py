@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ...messages.api_key import ApiKey
 from ...messages.streams_group_describe_request import StreamsGroupDescribeRequest
@@ -14,8 +15,10 @@ from ...messages.streams_group_describe_response import (
     TaskIds,
     TaskOffset,
     TopicInfo,
+    TopologyDescriptionNode,
 )
 from ...messages.streams_group_describe_response import Subtopology as DescribedSubtopology
+from ...messages.streams_group_describe_response import TopologyDescription as DescribedTopology
 from .calls import CallRunner, check_group, group_row
 from .group_values import (
     StreamsGroupInfo,
@@ -23,17 +26,32 @@ from .group_values import (
     StreamsTasks,
     StreamsTopic,
     Subtopology,
+    TopologyDescription,
+    TopologyDescriptionStatus,
+    TopologyNode,
 )
 
+DESCRIPTION_FROM: Final = 1
+"""StreamsGroupDescribe returns descriptions of topologies from this version on (KIP-1331)."""
+STATUSES: Final = {status.value: status for status in TopologyDescriptionStatus}
+NODE_TYPES: Final[Mapping[int, str]] = {1: "source", 2: "processor", 3: "sink"}
+"""Names of the types of nodes, as those of Kafka's classes; others are unknown."""
 
-async def describe_group(calls: CallRunner, group_id: str) -> StreamsGroupInfo:
-    """Describe a group, its topology and members."""
+
+async def describe_group(
+    calls: CallRunner, group_id: str, include_topology_description: bool = False
+) -> StreamsGroupInfo:
+    """Describe a group, its topology and members; also the graph of the topology on request."""
     row = await group_row(
         calls,
         group_id,
         ApiKey.STREAMS_GROUP_DESCRIBE,
         StreamsGroupDescribeResponse,
-        lambda _: StreamsGroupDescribeRequest(group_ids=[group_id]),
+        lambda version: StreamsGroupDescribeRequest(
+            group_ids=[group_id],
+            include_topology_description=include_topology_description
+            and version >= DESCRIPTION_FROM,
+        ),
         lambda response: response.groups,
     )
     check_group(row, group_id)
@@ -42,7 +60,7 @@ async def describe_group(calls: CallRunner, group_id: str) -> StreamsGroupInfo:
 
 def group_info(row: DescribedGroup) -> StreamsGroupInfo:
     """Convert a group of a response."""
-    topology = row.topology
+    topology, description = row.topology, row.topology_description
     subtopologies = None if topology is None else topology.subtopologies
     return StreamsGroupInfo(
         row.group_id,
@@ -53,6 +71,27 @@ def group_info(row: DescribedGroup) -> StreamsGroupInfo:
         None if topology is None else topology.epoch,
         tuple(sorted(map(_subtopology, subtopologies or ()))),
         tuple(sorted(map(_member, row.members), key=lambda member: member.member_id)),
+        STATUSES.get(row.topology_description_status, TopologyDescriptionStatus.UNKNOWN),
+        None if description is None else _description(description),
+    )
+
+
+def _description(described: DescribedTopology) -> TopologyDescription:
+    subtopologies = sorted(described.subtopologies, key=lambda row: row.subtopology_id)
+    return TopologyDescription(
+        {row.subtopology_id: tuple(map(_node, row.nodes)) for row in subtopologies},
+        tuple((_node(row.source), _node(row.processor)) for row in described.global_stores),
+    )
+
+
+def _node(node: TopologyDescriptionNode) -> TopologyNode:
+    return TopologyNode(
+        node.name,
+        NODE_TYPES.get(node.node_type, "unknown"),
+        tuple(sorted(node.source_topics)),
+        node.sink_topic,
+        tuple(sorted(node.stores)),
+        tuple(sorted(node.successors)),
     )
 
 

@@ -122,6 +122,8 @@ def test_a_streams_group(server: ServerThread) -> None:
     assert [row["subtopology_id"] for row in group["subtopologies"]] == ["0", "1"]
     assert [(row["topic"], row["lag"]) for row in group["offsets"]] == [(streams.TOPIC, 2)]
     assert group["lag"] == 2
+    assert group["topology_description_status"] == "NOT_STORED"
+    assert group["topology_description"] is None
     assert f"epochs: group {epoch + 1}, assignment {epoch + 1}, topology 0" in text
     assert cells(text, MEMBER)[:3] == [MEMBER, str(epoch), CLIENT_ID]
     assert "0 0-1" in text

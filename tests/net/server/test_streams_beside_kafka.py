@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 TOPIC: Final = "beside-streams"
 GROUP: Final = "beside-streams-group"
 HEARTBEAT: Final = "StreamsGroupHeartbeat"
+UPDATE: Final = "StreamsGroupTopologyDescriptionUpdate"
 NO_TASKS: Final[Fields] = {"activeTasks": [], "standbyTasks": [], "warmupTasks": []}
 ALL_TASKS: Final = [{"subtopologyId": each, "partitions": [0, 1]} for each in ("0", "1")]
 NO_PARTITIONS: Final = [{"subtopologyId": "0", "partitions": []}]
@@ -159,6 +160,17 @@ def described(peer: Peer, what: str) -> None:
     groups = {"groupIds": [GROUP, "absent"], "includeAuthorizedOperations": True}
     for version in (0, 1):
         peer.say(f"describe {what}", "StreamsGroupDescribe", version, groups)
+    graph = groups | {"includeTopologyDescription": True}
+    peer.say(f"describe the graph of {what}", "StreamsGroupDescribe", 1, graph)
+
+
+def described_by_members(peer: Peer, what: str, epoch: int = 0) -> None:
+    """Send descriptions of the topology; neither has a plugin that stores them (KIP-1331)."""
+    for member in ("m", "unknown", ""):
+        for group in (GROUP, "absent", ""):
+            update: Fields = {"groupId": group, "memberId": member, "topologyEpoch": epoch,
+                      "topologyDescription": {"subtopologies": [], "globalStores": []}}  # fmt: skip
+            peer.say(f"{member} of {group} sends a description {what}", UPDATE, 0, update)
 
 
 def missing(peer: Peer) -> None:
@@ -234,6 +246,8 @@ def member(peer: Peer) -> int:
 
 def others(peer: Peer, epoch: int) -> None:
     described(peer, "a member")
+    described_by_members(peer, "of its topology")
+    described_by_members(peer, "of another topology", epoch=7)
     for types in (["streams"], ["consumer"]):
         listed = {"typesFilter": types, "statesFilter": []}
         peer.say(f"list {types}", "ListGroups", 5, listed)
@@ -267,9 +281,7 @@ def leaving(peer: Peer, epoch: int) -> None:
     peer.say("which leaves", HEARTBEAT, 1, beat("t", -1, instanceId="one"))
     peer.say("delete", "DeleteGroups", 2, {"groupsNames": [GROUP]})
     described(peer, "what is deleted")
-    update = {"groupId": GROUP, "memberId": "m", "topologyEpoch": 0,
-              "topologyDescription": {"subtopologies": [], "globalStores": []}}  # fmt: skip
-    peer.say("a description", "StreamsGroupTopologyDescriptionUpdate", 0, update)
+    described_by_members(peer, "when it is deleted")
 
 
 def story(port: int) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         StreamsMemberInfo,
         StreamsTasks,
         Subtopology,
+        TopologyDescription,
     )
 
 CONSUMERS: Final = "consumer"
@@ -50,13 +51,19 @@ class Member(NamedTuple):
 
 
 class Description(NamedTuple):
-    """A group as described by its coordinator. epochs: by what they are of, empty if classic."""
+    """A group as described by its coordinator. epochs: by what they are of, empty if classic.
+
+    graph: of the topology of a Streams group, None if there is none; graph_status: why, by Kafka's
+    names, empty for other types.
+    """
 
     state: str
     protocol: str
     members: list[Member]
     epochs: Mapping[str, int]
     subtopologies: tuple[Subtopology, ...] = ()
+    graph_status: str = ""
+    graph: TopologyDescription | None = None
 
 
 class Commit(NamedTuple):
@@ -210,7 +217,9 @@ async def _share(admin: Admin, group_id: str) -> Description | None:
 
 
 async def _streams(admin: Admin, group_id: str) -> Description | None:
-    groups = await if_exists(admin.describe_streams_groups([group_id]))
+    groups = await if_exists(
+        admin.describe_streams_groups([group_id], include_topology_description=True)
+    )
     if groups is None:
         return None
     group = groups[group_id]
@@ -221,7 +230,15 @@ async def _streams(admin: Admin, group_id: str) -> Description | None:
     epochs = _epochs(group)
     if group.topology_epoch is not None:
         epochs["topology"] = group.topology_epoch
-    return Description(group.state, group.assignor or "", members, epochs, group.subtopologies)
+    return Description(
+        group.state,
+        group.assignor or "",
+        members,
+        epochs,
+        group.subtopologies,
+        group.topology_description_status.name,
+        group.topology_description,
+    )
 
 
 def _member(

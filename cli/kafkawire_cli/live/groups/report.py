@@ -11,7 +11,7 @@ from ...render.report import Section, count_text, ranges_text
 from .reading import SHARE, Description, Group, Member, Numbers
 
 if TYPE_CHECKING:
-    from kafkawire.net.admin import Subtopology
+    from kafkawire.net.admin import Subtopology, TopologyDescription, TopologyNode
 
 KINDS: Final = {"warmup": "warm-up"}
 """Headings of kinds of tasks, if they are others than their names."""
@@ -25,6 +25,9 @@ COLUMNS: Final[Mapping[str, Callable[[Member], str]]] = {
 }
 UNLESS_EMPTY: Final = (">epoch", "instance", "process", "standby", "warm-up")
 """Columns that are left out if no member has a value."""
+PLUGIN_FAILED: Final = "ERROR"
+GLOBAL: Final = "global"
+"""In the column of subtopologies, for nodes of global state stores, which are in none."""
 OPTIONAL: Final = ("process", "host", "instance", "client")
 
 
@@ -55,6 +58,8 @@ def sections(group: Group) -> list[Section]:
     if described and described.epochs:
         epochs = (f"{name} {epoch}" for name, epoch in described.epochs.items())
         lines.append(f"epochs: {', '.join(epochs)}")
+    if described and described.graph_status == PLUGIN_FAILED:
+        lines.append("topology description: the broker's plugin failed")
     title = f"Group {group.listing.group_id}: {group.state}"
     if group.lag is not None:
         title += f", lag {group.lag:,}"
@@ -65,6 +70,8 @@ def sections(group: Group) -> list[Section]:
     result = [Section(title, lines=lines)]
     if described is not None:
         result += [_members(described.members), _topology(described)]
+    if described is not None and described.graph is not None:
+        result.append(_graph(described.graph))
     return [*result, _starts(group) if group.type == SHARE else _commits(group)]
 
 
@@ -100,6 +107,24 @@ def _topology(description: Description) -> Section:
         for row in description.subtopologies
     ]
     return Section("Topology", head, rows)
+
+
+def _graph(graph: TopologyDescription) -> Section:
+    nodes = [(name, node) for name, of_name in graph.subtopologies.items() for node in of_name]
+    nodes += [(GLOBAL, node) for pair in graph.global_stores for node in pair]
+    rows = [
+        (
+            name,
+            node.name,
+            node.type,
+            node.sink_topic or " ".join(node.source_topics),
+            " ".join(node.stores),
+            " ".join(node.successors),
+        )
+        for name, node in nodes
+    ]
+    head = ("subtopology", "node", "type", "topics", "stores", "successors")
+    return Section("Topology description", head, rows)
 
 
 def _commits(group: Group) -> Section:
@@ -143,6 +168,10 @@ def as_json(group: Group) -> dict[str, Any]:
         fields["members"] = [_member(member) for member in described.members]
     if described is not None and described.subtopologies:
         fields["subtopologies"] = [_subtopology(row) for row in described.subtopologies]
+    if described is not None and described.graph_status:
+        fields["topology_description_status"] = described.graph_status
+        graph = described.graph
+        fields["topology_description"] = None if graph is None else _graph_fields(graph)
     commits = [row._asdict() | {"lag": row.lag} for row in group.commits]
     fields["offsets"] = [*commits, *(row._asdict() for row in group.starts)]
     fields["lag"] = group.lag
@@ -172,3 +201,16 @@ def _subtopology(row: Subtopology) -> dict[str, Any]:
         )
     }
     return row._asdict() | topics
+
+
+def _graph_fields(graph: TopologyDescription) -> dict[str, Any]:
+    def fields(nodes: Sequence[TopologyNode]) -> list[dict[str, Any]]:
+        return [node._asdict() for node in nodes]
+
+    return {
+        "subtopologies": {name: fields(nodes) for name, nodes in graph.subtopologies.items()},
+        "global_stores": [
+            dict(zip(("source", "processor"), fields(pair), strict=True))
+            for pair in graph.global_stores
+        ],
+    }
