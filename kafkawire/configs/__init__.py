@@ -14,6 +14,7 @@ from .keys import (
     group_configs,
     inherited,
     source_of,
+    topic_configs,
 )
 from .listener_keys import ListenerKey, listener_key, prefixed
 from .texts import broker_config_hint, config_texts, list_items, topic_config_hint
@@ -41,4 +42,5 @@ __all__ = [
     "prefixed",
     "source_of",
     "topic_config_hint",
+    "topic_configs",
 ]

@@ -167,6 +167,26 @@ def group_configs(release: str) -> Mapping[str, ConfigKey]:
     }
 
 
+@cache
+def _differences(release: str | None) -> Mapping[str, Mapping[str, Any]]:
+    """Return how a release differs from the newest one: of resource -> name -> facts.
+
+    Those of the first release that is not older and that `tests.real.release_configs` has drawn.
+    """
+    table: Mapping[str, Mapping[str, Mapping[str, Any]]] = _load("release_configs.json")
+    later = (known for known in table if _number(known) >= _number(release))
+    return table.get(next(later, ""), {"topic": {}, "broker": {}})
+
+
+@cache
+def topic_configs(release: str) -> Mapping[str, ConfigKey]:
+    """Return the keys of topics that a release has."""
+    rows = _differences(release)["topic"]
+    changed = _of_resource({name: row for name, row in rows.items() if row is not None})
+    kept = {name: key for name, key in TOPIC_CONFIGS.items() if name not in rows}
+    return {**kept, **changed}
+
+
 OUR_DEFAULTS: Final = {"sasl.enabled.mechanisms": ""}
 """Defaults that differ from Kafka's: SASL is disabled unless it is configured."""
 NEWEST: Final = "trunk"
@@ -177,7 +197,7 @@ def _table() -> Mapping[str, Mapping[str, Any]]:
     """Load `broker_configs.json`: the `ConfigDef` of each release of Kafka.
 
     name -> from: rows of (first release, type, default, update); until: the last release with it;
-    valid: the valid values, of the newest release with it.
+    valid: the valid values, of the newest release with it; `release_configs.json`: of others.
     """
     table: Mapping[str, Mapping[str, Any]] = _load("broker_configs.json")
     return table
@@ -192,6 +212,7 @@ def _number(release: str | None) -> tuple[int, ...]:
 
 def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
     at = _number(release)
+    valid_then = _differences(release)["broker"]
     for name, entry in _table().items():
         rows, until = entry["from"], entry.get("until")
         if release is not None and until is not None and at > _number(until):
@@ -200,7 +221,8 @@ def _keys(release: str | None) -> Iterator[tuple[str, ConfigKey]]:
         if existing and existing[-1][1] is not None:  # null: absent in that release
             _, kind, default, update = existing[-1]
             default = OUR_DEFAULTS.get(name, default)
-            valid = Valid.of(entry.get("valid", {})) if kind == rows[-1][1] else ANY
+            row = valid_then.get(name, entry.get("valid", {}))
+            valid = Valid.of(row) if name in valid_then or kind == rows[-1][1] else ANY
             yield name, ConfigKey(ConfigType[kind], default, (), valid, Update(update))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..configs import TOPIC_CONFIGS, ConfigKey
 from ..configs.features import ELR as ELR_FEATURE
 from ..configs.features import KRAFT, NEWEST, UNSERVED, Feature, served_level
 from ..messages.begin_transaction_record import BeginTransactionRecord
@@ -63,7 +64,7 @@ class ControllerConfig:
     max_records_per_request: that creating or deleting topics may write. slice: how many topics,
     partitions or records of a request are processed before other events are. zookeeper: whether the
     brokers show a controller in ZooKeeper, which moves the leaders of a stopping broker by
-    ControlledShutdown.
+    ControlledShutdown. topic_configs: the keys of topics that the release has.
     """
 
     cluster_id: str
@@ -82,6 +83,7 @@ class ControllerConfig:
     )
     bootstrap: Mapping[str, int] = field(default_factory=lambda: bootstrap_features(NEWEST))
     static: Mapping[str, str] = field(default_factory=dict)
+    topic_configs: Mapping[str, ConfigKey] = field(default_factory=lambda: TOPIC_CONFIGS)
     scram_credentials: Sequence[UserScramCredentialRecord] = ()
 
     def wall_ms(self, now: float) -> int:

@@ -60,7 +60,7 @@ def topic_described(settings: Settings, own: Mapping[str, str]) -> list[Describe
             + _broker_synonyms(settings, [synonym.name for synonym in key.synonyms], {}),
             TOPIC_DOCUMENTATION.get(name),
         )
-        for name, key in _shown_keys(TOPIC_CONFIGS, own)
+        for name, key in _shown_keys(settings.topic_keys, own)
     ]
 
 

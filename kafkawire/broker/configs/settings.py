@@ -14,11 +14,13 @@ from ...configs import (
     ConfigKey,
     ConfigSource,
     broker_config_hint,
+    broker_configs,
     config_error,
     inherited,
     list_items,
     listener_key,
     prefixed,
+    topic_configs,
 )
 
 DYNAMIC: Final = (
@@ -31,25 +33,34 @@ DYNAMIC: Final = (
 class Settings:
     """A broker's values: those given, else the defaults. KeyError for an unknown key.
 
-    keys: of the release.
+    keys, topic_keys: of the release, of brokers and of topics.
     """
 
     def __init__(
-        self, given: Mapping[str, str] = {}, keys: Mapping[str, ConfigKey] = BROKER_CONFIGS
+        self,
+        given: Mapping[str, str] = {},
+        keys: Mapping[str, ConfigKey] = BROKER_CONFIGS,
+        topic_keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS,
     ) -> None:
+        self.keys = keys
+        self.topic_keys = topic_keys
         for name, value in given.items():
             of_listener = listener_key(name)
-            key = BROKER_CONFIGS.get(name) if of_listener is None else of_listener.key
+            key = self.key(name) if of_listener is None else of_listener.key
             reason = config_error(key, name, value)
             if reason is not None:
                 hint = broker_config_hint(name) if key is None else ""
                 raise ValueError(f"{reason}{hint}")
-        self.keys = keys
         self._static = dict(given)
         self._dynamic: Mapping[ConfigSource, Mapping[str, str]] = {}
         self._numbers: dict[str, int] = {}
         self.given: dict[str, str] = {}
         self.set_dynamic({})
+
+    @classmethod
+    def of_release(cls, given: Mapping[str, str], release: str) -> Settings:
+        """Return a broker's values with the keys of a release."""
+        return cls(given, broker_configs(release), topic_configs(release))
 
     def set_dynamic(self, values: Mapping[ConfigSource, Mapping[str, str]]) -> None:
         """Replace the dynamic values: of `DYNAMIC`, the source with precedence first."""
@@ -69,6 +80,10 @@ class Settings:
         """Return the configured values of a key with their sources, the effective one first."""
         sources = {**self._dynamic, ConfigSource.STATIC_BROKER_CONFIG: self._static}
         return [(values[name], source) for source, values in sources.items() if name in values]
+
+    def key(self, name: str) -> ConfigKey | None:
+        """Return a key of the release, or one that only others have; None for an unknown key."""
+        return self.keys.get(name) or BROKER_CONFIGS.get(name)
 
     def default(self, name: str) -> str | None:
         """Return a key's default in the release; KeyError for an unknown key."""
@@ -118,7 +133,7 @@ class Settings:
     def topic(self, configs: Mapping[str, str], name: str) -> str:
         """A topic's value: its own, else the broker's, else the default."""
         own = configs.get(name)
-        key = TOPIC_CONFIGS[name]
+        key = self.topic_keys.get(name) or TOPIC_CONFIGS[name]
         if own is not None:
             return key.normalized(own)
         return inherited(key, self.text)

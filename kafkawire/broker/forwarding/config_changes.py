@@ -14,6 +14,7 @@ from typing import Any, Final
 from ...configs import (
     BROKER_CONFIGS,
     GROUP_CONFIGS,
+    ConfigKey,
     ResourceType,
     Update,
     config_error,
@@ -78,12 +79,21 @@ class ConfigPlan:
 
 
 class CheckedForwarding(ForwardingManager):
-    """The way of the clients of a broker to the active controller."""
+    """The way of the clients of a broker to the active controller.
+
+    group_keys: of groups, in the release.
+    """
 
     def __init__(
-        self, settings: Settings, node_id: int, submit: Submit, configs_of_group: ConfigsOf
+        self,
+        settings: Settings,
+        node_id: int,
+        submit: Submit,
+        configs_of_group: ConfigsOf,
+        group_keys: Mapping[str, ConfigKey] = GROUP_CONFIGS,
     ) -> None:
         super().__init__(submit)
+        self._group_keys = group_keys
         self._configs_of_group = configs_of_group
         self._settings = settings
         self._own = str(node_id)
@@ -154,7 +164,12 @@ class CheckedForwarding(ForwardingManager):
         except Refused as refused:
             return refused.error, refused.message or ""
         merged = {key: value for key, value in {**old, **wanted}.items() if value is not None}
-        invalid = next(filter(None, (_group_error(*item) for item in merged.items())), None)
+        reasons = (
+            key_error(self._group_keys, "group", key, value)
+            for key, value in merged.items()
+            if key in wanted or key in self._group_keys
+        )
+        invalid = next(filter(None, reasons), None)
         streams = self._settings.text(ASSIGNORS) if ASSIGNORS in self._settings.keys else ""
         invalid = invalid or group_error(merged, self._number, streams)
         return None if invalid is None else (E.INVALID_CONFIG, invalid)
@@ -180,14 +195,10 @@ class CheckedForwarding(ForwardingManager):
         own = {} if name else self._settings.altered(source_of(self._own))
         for key, value in wanted.items():
             if reason is None and value is not None:
-                reason = config_error(BROKER_CONFIGS.get(key), key, value)
+                reason = config_error(self._settings.key(key), key, value)
             if reason is None and value is not None and key not in own:
                 reason = broker_error(key, value, self._settings.text)
         return None if reason is None else (E.INVALID_REQUEST, reason)
-
-
-def _group_error(key: str, value: str) -> str | None:
-    return key_error(GROUP_CONFIGS, "group", key, value)
 
 
 def _form_problem(configs: Sequence[Any]) -> Problem | None:

@@ -197,8 +197,9 @@ def _check_topic(state: ControllerState, old: Mapping[str, str], changed: Values
     """Check all values that the topic would have, also those that stay."""
     merged = {key: value for key, value in {**old, **changed}.items() if value is not None}
     for key, value in merged.items():
-        reason = key_error(TOPIC_CONFIGS, "topic", key, value)
-        if reason is not None and (key in changed or key in TOPIC_CONFIGS):
+        keys = state.config.topic_configs
+        reason = key_error(keys, "topic", key, value)
+        if reason is not None and (key in changed or key in keys):
             raise Refused(E.INVALID_CONFIG, reason)
     reason = topic_error(lambda key: state.value_of_topic(merged, key))
     if reason is not None:

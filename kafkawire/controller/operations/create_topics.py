@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
-from ...configs import TOPIC_CONFIGS, ConfigSource, ResourceType
+from ...configs import ConfigSource, ResourceType
 from ...configs.rules import key_error, topic_error
 from ...configs.topic_names import normalised, topic_name_error
 from ...messages.config_record import ConfigRecord
@@ -159,7 +159,7 @@ def _check_name(state: ControllerState, name: str, others: Mapping[str, str]) ->
 def _configs(state: ControllerState, topic: CreatableTopic) -> dict[str, str]:
     configs: dict[str, str] = {}
     for each in topic.configs:
-        reason = key_error(TOPIC_CONFIGS, "topic", each.name, each.value)
+        reason = key_error(state.config.topic_configs, "topic", each.name, each.value)
         if reason is not None or each.value is None:
             raise Refused(E.INVALID_CONFIG, reason or "")
         configs[each.name] = each.value
@@ -173,7 +173,7 @@ def _defaults(state: ControllerState) -> Shown:
     """Show the configs of a topic that has none of its own, and where they are from."""
     dynamic = state.image.config(ResourceType.BROKER, "")
     shown = {}
-    for name, key in sorted(TOPIC_CONFIGS.items()):
+    for name, key in sorted(state.config.topic_configs.items()):
         if key.internal:
             continue
         synonym = key.synonym or ""

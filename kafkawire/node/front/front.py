@@ -29,7 +29,6 @@ from ...broker.request import NODE_CLIENT_ID
 from ...broker.security.scram import user_credential
 from ...broker.security.tokens import token_credential
 from ...client.network.transport import ShellEffect, ShellEvent
-from ...configs import broker_configs
 from ...protocol import ErrorCode
 from ...raft import Endpoint as ListenerAddress
 from ...replication import (
@@ -88,7 +87,7 @@ class NodeFront:
         self._at: dict[int, str] = {}
         self._effects: list[Effect] = []
         """Of the current call; the handlers of requests add theirs."""
-        settings = Settings(dict(config.static), broker_configs(config.release))
+        settings = Settings.of_release(config.static, config.release)
         self._options = options
         self.faults: list[Fault] = [] if faults is None else faults
         self._new_uuid, self._draw, self._settings = new_uuid, draw, settings

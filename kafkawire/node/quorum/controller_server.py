@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from ...configs import topic_configs
 from ...configs.features import controller_features
 from ...controller import ControllerConfig, Effect, Event, QuorumController, RequestReceived
 from ...controller.operations.served import READS, WRITES
@@ -46,6 +47,7 @@ class ControllerServer:
             features=supported_features(features),
             bootstrap=bootstrap,
             static=config.static,
+            topic_configs=topic_configs(config.release),
             max_partitions_per_request=config.bounds.partitions_per_request,
             max_partitions=config.bounds.partitions,
             zookeeper=config.zookeeper,

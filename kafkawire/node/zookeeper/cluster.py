@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from ...broker import Endpoint
 from ...broker.configs import Settings
-from ...configs import broker_configs
 from ..broker_connections import (
     BrokerConnectionClosed,
     BrokerConnectionEvent,
@@ -61,7 +60,7 @@ class ZooKeeperCluster(LocalCluster):
         super().__init__(nodes, rng, new_uuid, replace(options, ensemble=self.registry))
         config = self.nodes[CONTROLLER_ID].config
         release = self.nodes[min(self.nodes)].config.release
-        settings = Settings(dict(config.static), broker_configs(release))
+        settings = Settings.of_release(config.static, release)
         self._context = context = ZooKeeperContext(release, settings)
         self.channels = BrokerChannels(context)
         self.controller = ZooKeeperController(context, self.registry, self.channels)
