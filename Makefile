@@ -77,7 +77,8 @@ bench-compare: $(READY)
 	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=revision"; exit 2; }
 	$(BIN)/python -m benchmarks.compare $(BASE)
 
-# the suites of kafka-python and franz-go's kgo at our broker and at an Apache Kafka, side by side; needs Java and Go
+# the suites of kafka-python, franz-go's kgo and librdkafka, and calls of tools, at our broker and at an Apache Kafka, side by side;
+# needs Java and Go, and Debian's apt-get source for librdkafka
 peers: $(READY)
 	$(BIN)/python -m tests.peers
 

@@ -2,6 +2,7 @@
 
 kafka-python   its source distribution has them; pytest, in the versions of our environment
 kgo            franz-go's client, a Go module of the version in `kgo/go.mod`
+librdkafka     Debian's source package has them (`librdkafka.py`)
 tools          calls of Kafka's command line tools (`tools/`), whose output is compared
 kadm           calls of kadm's methods by a program of ours (`kadm/main.go`), results compared
 """
@@ -21,15 +22,9 @@ from typing import Final, NamedTuple
 
 from tests.real.java import install
 
-from . import calls_of_kadm
+from . import calls_of_kadm, librdkafka
+from .outcomes import FAILED, PASSED, SKIPPED, Outcomes
 from .tools.sweep import transcript
-
-PASSED: Final = "passed"
-FAILED: Final = "failed"
-SKIPPED: Final = "skipped"
-
-Outcomes = dict[str, str]
-"""PASSED, FAILED or SKIPPED, by the name of a test."""
 
 SUITE_SECONDS: Final = 1200
 TEST_SECONDS: Final = 120
@@ -183,6 +178,7 @@ def fetch_tools(_folder: Path) -> None:
 SUITES: Final[tuple[Suite | Sweep, ...]] = (
     Suite("kafka-python", fetch_kafka_python, run_kafka_python),
     Suite("kgo", fetch_kgo, run_kgo),
+    Suite("librdkafka", librdkafka.fetch, librdkafka.run),
     Sweep("tools", fetch_tools, transcript),
     Sweep("kadm", calls_of_kadm.fetch, calls_of_kadm.transcript),
 )

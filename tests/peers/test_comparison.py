@@ -6,7 +6,8 @@ import pytest
 
 from . import comparison
 from .comparison import KAFKA, OURS, REASONS, Difference, differences, drawn, written
-from .suites import FAILED, PASSED, SKIPPED, of_junit, of_test2json
+from .outcomes import FAILED, PASSED, SKIPPED
+from .suites import of_junit, of_test2json
 
 RESULTS = {
     "suite": {
@@ -40,6 +41,15 @@ def test_the_page_keeps_the_rest() -> None:
     assert again.endswith("after\n")
     assert "old" not in again
     assert again.count("`b`") == 1
+
+
+def test_rows_of_suites_that_were_not_run_stay() -> None:
+    page = f"before\n{comparison.BEGIN}old\n{comparison.END}after\n"
+    other = {"other": {KAFKA: {"x": PASSED, "y": PASSED}, OURS: {"x": PASSED, "y": SKIPPED}}}
+    both = written(page, {**RESULTS, **other})
+    assert both == written(written(page, RESULTS), other)
+    assert both == written(both, other)
+    assert "| other | `y` | passed | skipped |  |" in written(page, other)
 
 
 def test_outcomes_of_junit() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from . import calls_of_kadm
 from .comparison import KAFKA, OURS, compared, unlike
-from .suites import FAILED, PASSED
+from .outcomes import FAILED, PASSED
 from .tools.calls import TOOLS, calls, scenarios
 from .tools.sweep import Result, normalised
 
