@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from ..capture.tables.decoded_values import record_parts, schema, with_values
-from ..values import Subject, ValueDecoder
+from ..values import ApicurioId, IdKind, SchemaKey, Subject, ValueDecoder
 from ..values.bounds import DEFAULT_BOUNDS
 from ..values.looked_up import NamedSchema
 from ..values.record_values import RecordValues
@@ -39,6 +39,7 @@ NAMED: Final = pa.schema(
         ("topic", pa.string()),
         ("id", pa.int64()),
         ("guid", pa.string()),
+        ("kind", pa.string()),
         ("count", pa.int64()),
     ]
 )
@@ -115,8 +116,9 @@ def looked_up(
     from pyspark.sql.functions import col
     from pyspark.sql.functions import sum as total
 
-    counted = map_in_arrow(rows, count, NAMED).groupBy("is_key", "topic", "id", "guid")
-    order = [col("count").desc(), *map(col, ("is_key", "topic", "id", "guid"))]
+    columns = "is_key", "topic", "id", "guid", "kind"
+    counted = map_in_arrow(rows, count, NAMED).groupBy(*columns)
+    order = [col("count").desc(), *map(col, columns)]
     by_count = counted.agg(total("count").alias("count")).orderBy(*order)
     named = [*map(_of_row, by_count.limit(2 * DEFAULT_BOUNDS.schemas).collect())]
 
@@ -150,13 +152,16 @@ def _row(is_key: bool, named: NamedSchema, count: int) -> dict[str, object]:
     return {
         "is_key": is_key,
         "topic": None if subject is None else subject.topic,
-        "id": key if isinstance(key, int) else None,
+        "id": key if isinstance(key, int) else getattr(key, "number", None),
+        "kind": key.kind.value if isinstance(key, ApicurioId) else None,
         "guid": str(key) if isinstance(key, UUID) else None,
         "count": count,
     }
 
 
 def _of_row(row: Row) -> tuple[bool, NamedSchema]:
-    key = row["id"] if row["guid"] is None else UUID(row["guid"])
+    key: SchemaKey = row["id"] if row["guid"] is None else UUID(row["guid"])
+    if row["kind"] is not None:
+        key = ApicurioId(IdKind(row["kind"]), row["id"])
     subject = None if row["topic"] is None else Subject(row["topic"], row["is_key"])
     return row["is_key"], NamedSchema(key, subject)

@@ -24,13 +24,11 @@ from .framing import (
     frame_bytes,
     frame_of,
     guid_frame,
-    message_indexes,
-    message_name,
 )
 from .looked_up import NamedSchema, look_up
 from .plain import DECODERS, ENCODERS, decode_json, decode_string, detected
 from .protobuf import ProtobufCodec
-from .schema import Schema, SchemaSource, SchemaType, Subject
+from .schema import ApicurioId, Schema, SchemaSource, SchemaType, Subject
 
 Codec = AvroCodec | ProtobufCodec | None
 """Of a schema; None for JSON Schema, against which values are not checked."""
@@ -165,7 +163,7 @@ class ValueDecoder:
             if isinstance(codec, ProtobufCodec):
                 indexes: tuple[int, ...] = FIRST_MESSAGE
                 if frame is not None:
-                    indexes, end = _indexes(codec, frame)
+                    indexes, end = codec.message_of(frame.head, frame.at)
                     start = start if frame.in_header else end
                 name = codec.message(indexes).full_name
                 value = codec.decode(data, start, indexes)
@@ -267,6 +265,8 @@ class ValueDecoder:
         if schema.type is not kind:
             raise UnusableSchema(f"is {FORMATS[schema.type]}", schema.name)
         body = ENCODERS["json"](value) if codec is None else codec.encode(value)
+        if isinstance(schema.key, ApicurioId):
+            raise UnusableSchema("its id is not one that Confluent's framing has", schema.name)
         if not isinstance(schema.key, int):
             return body
         indexes = FIRST_MESSAGE if isinstance(codec, ProtobufCodec) else None
@@ -281,15 +281,6 @@ def _plain(form: str, data: bytes) -> DecodedValue:
     except InvalidRecordValue as error:
         return DecodedValue(form, None, str(error))
     return DecodedValue(form, value)
-
-
-def _indexes(codec: ProtobufCodec, frame: Frame) -> tuple[tuple[int, ...], int]:
-    """Read which message a value is; return its indexes and where they, or its name, end."""
-    named = message_name(frame.head, frame.at)
-    indexes = None if named is None else codec.indexes(named[0])
-    if named is None or indexes is None:
-        return message_indexes(frame.head, frame.at)
-    return indexes, named[1]
 
 
 def _codec(schema: Schema, bounds: Bounds) -> Codec:

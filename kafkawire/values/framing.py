@@ -3,6 +3,7 @@
     00 | id, 4 bytes                      | Protobuf: message indexes | value     (magic byte 0)
     00 | id, 8 bytes, the first four 0    | Protobuf: message name    | value     (Apicurio)
     header __value_schema_id: 01 | GUID, 16 bytes | Protobuf: message indexes      (magic byte 1)
+    header apicurio.value.globalId or .contentId: 8 bytes; header apicurio.protobuf.type
 
 Serialisers of Apicurio write the name of a Protobuf message in place of its indexes: the size of a
 message `Ref { string name = 1; }`, and this message.
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from ..errors import InvalidRecordValue
-from .schema import SchemaKey
+from .schema import ApicurioId, IdKind, SchemaKey
 
 MAGIC_ID: Final = 0
 MAGIC_GUID: Final = 1
@@ -35,6 +36,14 @@ MAX_NAME: Final = 0x7F
 
 KEY_HEADER: Final = "__key_schema_id"
 VALUE_HEADER: Final = "__value_schema_id"
+
+APICURIO_PREFIX: Final = {True: "apicurio.key.", False: "apicurio.value."}
+"""Of the names of headers of Apicurio's serialisers, by whether they are about the key."""
+PROTOBUF_TYPE: Final = "apicurio.protobuf.type"
+"""The header with the name of a Protobuf message, of the key or the value."""
+LONG: Final = 8
+MAX_FIRST: Final = 0x80
+"""Ids are positive numbers of 8 bytes."""
 
 Headers = Iterable[tuple[str, bytes | None]]
 
@@ -61,9 +70,13 @@ def frame_of(data: bytes, headers: Headers = (), *, is_key: bool = False) -> Fra
     unless `apicurio.registry.as-confluent` is set; ids of 2^32 and more are not read.
     """
     name = KEY_HEADER if is_key else VALUE_HEADER
+    headers = tuple(headers)
     for key, value in headers:
         if key == name and value is not None and len(value) >= GUID_END and value[0] == MAGIC_GUID:
             return Frame(UUID(bytes=value[1:GUID_END]), value, GUID_END, True)
+    apicurio = _apicurio_frame(headers, APICURIO_PREFIX[is_key])
+    if apicurio is not None:
+        return apicurio
     if len(data) < ID_END or data[0] != MAGIC_ID:
         return None
     if any(data[1:ID_END]):
@@ -72,6 +85,18 @@ def frame_of(data: bytes, headers: Headers = (), *, is_key: bool = False) -> Fra
     if len(data) < LONG_ID_END or not long_id:
         return None
     return Frame(long_id, data, LONG_ID_END, is_certain=False)
+
+
+def _apicurio_frame(headers: Headers, prefix: str) -> Frame | None:
+    """Read the ids in headers of Apicurio's serialisers; the message of Protobuf as in a value."""
+    named = {key: value for key, value in headers if value}
+    message = named.get(PROTOBUF_TYPE, b"")[: MAX_NAME - 2]
+    head = bytes([len(message) + 2, NAME_TAG, len(message)]) + message if message else b"\0"
+    for kind in IdKind:
+        number = named.get(prefix + kind, b"")
+        if len(number) == LONG and any(number) and number[0] < MAX_FIRST:
+            return Frame(ApicurioId(kind, int.from_bytes(number, "big")), head, 0, True)
+    return None
 
 
 def guid_frame(data: bytes) -> Frame | None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..errors import InvalidRecordValue, UnusableSchema
 from ..extras import requires
 from .bounds import Bounds
-from .framing import FIRST_MESSAGE
+from .framing import FIRST_MESSAGE, message_indexes, message_name
 from .proto_text import file_descriptor
 from .protobuf_values import Converter
 from .schema import Schema
@@ -71,6 +71,17 @@ class ProtobufCodec:
             message_type = types[index]
             types = list(message_type.nested_types)
         return message_type
+
+    def message_of(self, head: bytes, at: int) -> tuple[tuple[int, ...], int]:
+        """Read which message a value is; return its indexes and where they, or its name, end.
+
+        head: what has the indexes or the name. Raises InvalidRecordValue.
+        """
+        named = message_name(head, at)
+        indexes = None if named is None else self.indexes(named[0])
+        if named is None or indexes is None:
+            return message_indexes(head, at)
+        return indexes, named[1]
 
     def indexes(self, name: str) -> tuple[int, ...] | None:
         """Return the indexes of the first message with a name, outer ones first; None if none."""

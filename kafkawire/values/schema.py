@@ -18,8 +18,28 @@ class SchemaType(StrEnum):
     JSON = "JSON"
 
 
-SchemaKey = int | UUID
-"""The id of a schema in its registry, or its GUID."""
+class IdKind(StrEnum):
+    """Kinds of ids in an Apicurio registry, with the names that headers have for them.
+
+    Confluent's API has content ids.
+    """
+
+    CONTENT = "contentId"
+    GLOBAL = "globalId"
+
+
+class ApicurioId(NamedTuple):
+    """An id of a schema in an Apicurio registry."""
+
+    kind: IdKind
+    number: int
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+SchemaKey = int | UUID | ApicurioId
+"""The id of a schema in its registry, or its GUID, or an id of a kind (Apicurio)."""
 
 
 class Schema(NamedTuple):

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from ..errors import UnusableSchema
 from .bounds import DEFAULT_BOUNDS, Bounds
-from .schema import Reference, Schema, SchemaKey, SchemaType, Subject
+from .schema import ApicurioId, IdKind, Reference, Schema, SchemaKey, SchemaType, Subject
 
 RETRY_S: Final = 30.0
 EDITION: Final = re.compile(r"^\s*edition\s*=", re.MULTILINE)
@@ -35,6 +35,33 @@ class Fetch(Protocol):
         """
 
 
+class RegistryBodies:
+    """Gets bodies of a registry, of at most `most` bytes; after a failure not for RETRY_S."""
+
+    def __init__(self, fetch: Fetch, now: Callable[[], float], most: int) -> None:
+        self._fetch = fetch
+        self._now = now
+        self._most = most
+        self._failure: tuple[float, str] | None = None
+
+    def get(self, path: str, name: str) -> bytes | None:
+        """Return the body of a path; None if it is not found.
+
+        name: of the schema, for errors. Raises UnusableSchema.
+        """
+        if self._failure is not None:
+            until, reason = self._failure
+            if self._now() < until:
+                raise UnusableSchema(reason, name, True)
+            self._failure = None
+        try:
+            return self._fetch(path, self._most)
+        except UnusableSchema as error:
+            if error.transient:
+                self._failure = self._now() + RETRY_S, error.reason
+            raise UnusableSchema(error.reason, name, error.transient) from None
+
+
 class RegistrySchemas:
     """Schemas of a registry. now: a clock in seconds."""
 
@@ -43,13 +70,13 @@ class RegistrySchemas:
     def __init__(
         self, fetch: Fetch, now: Callable[[], float], bounds: Bounds = DEFAULT_BOUNDS
     ) -> None:
-        self._fetch = fetch
-        self._now = now
+        self._bodies = RegistryBodies(fetch, now, 2 * bounds.schema_bytes)  # quotes are escaped
         self._bounds = bounds
-        self._failure: tuple[float, str] | None = None
 
     def by_key(self, key: SchemaKey, subject: Subject | None) -> Schema | None:  # noqa: ARG002
-        """Return the schema with an id or GUID."""
+        """Return the schema with an id or GUID; None for a global id, which this API lacks."""
+        if isinstance(key, ApicurioId) and key.kind is IdKind.GLOBAL:
+            return None
         kind = "guids" if isinstance(key, UUID) else "ids"
         return self._schema(f"/schemas/{kind}/{key}", f"schema {key}", key)
 
@@ -67,7 +94,7 @@ class RegistrySchemas:
         if kind is SchemaType.PROTOBUF and EDITION.search(text):
             serialized = self._get(f"{path}?{SERIALIZED}", name)
             text = text if serialized is None else _text(serialized, name)
-        references = _References(self._version, self._bounds, name)
+        references = References(self._version, self._bounds, name)
         references.count(text)
         references.add(body)
         number = body.get("id")
@@ -75,23 +102,13 @@ class RegistrySchemas:
         cached = key if key is not None else number if is_id else None
         return Schema(name, kind, text, tuple(references.found), cached)
 
-    def _version(self, subject: str, version: int) -> dict[str, Any] | None:
+    def _version(self, subject: str, version: int | str) -> dict[str, Any] | None:
         name = f"{subject} version {version}"
         return self._get(f"/subjects/{quote(subject, safe='')}/versions/{version}", name)
 
     def _get(self, path: str, name: str) -> dict[str, Any] | None:
         """Get a JSON object."""
-        if self._failure is not None:
-            until, reason = self._failure
-            if self._now() < until:
-                raise UnusableSchema(reason, name, True)
-            self._failure = None
-        try:
-            data = self._fetch(path, 2 * self._bounds.schema_bytes)  # quotes are escaped
-        except UnusableSchema as error:
-            if error.transient:
-                self._failure = self._now() + RETRY_S, error.reason
-            raise UnusableSchema(error.reason, name, error.transient) from None
+        data = self._bodies.get(path, name)
         if data is None:
             return None
         try:
@@ -103,17 +120,17 @@ class RegistrySchemas:
         return body
 
 
-class _References:
+class References:
     """Collects the schemas that one refers to, each after those that it needs itself."""
 
     def __init__(
         self,
-        version: Callable[[str, int], dict[str, Any] | None],
+        version: Callable[[str, int | str], dict[str, Any] | None],
         bounds: Bounds,
         name: str,
     ) -> None:
         self.found: list[Reference] = []
-        self._seen: set[tuple[str, str, int]] = set()
+        self._seen: set[tuple[str, str, int | str]] = set()
         self._left = bounds.schema_bytes
         self._version = version
         self._bounds = bounds
@@ -126,6 +143,7 @@ class _References:
             raise UnusableSchema(f"more than {self._bounds.schema_bytes} bytes", self._name)
 
     def add(self, body: dict[str, Any], depth: int = 0) -> None:
+        """Add what a body refers to, and what that refers to. Raises UnusableSchema."""
         listed = body.get("references") or []
         if not isinstance(listed, list):
             raise UnusableSchema("invalid references", self._name)
@@ -139,7 +157,7 @@ class _References:
                 self._seen.add(place)
                 self._add(place, depth)
 
-    def _add(self, place: tuple[str, str, int], depth: int) -> None:
+    def _add(self, place: tuple[str, str, int | str], depth: int) -> None:
         name, subject, version = place
         if len(self._seen) > self._bounds.references:
             raise UnusableSchema(f"more than {self._bounds.references} references", self._name)
@@ -153,11 +171,11 @@ class _References:
         self.found.append(Reference(name, text))
 
 
-def _reference(one: object) -> tuple[str, str, int] | None:
+def _reference(one: object) -> tuple[str, str, int | str] | None:
     if not isinstance(one, dict):
         return None
     name, subject, version = (one.get(key) for key in ("name", "subject", "version"))
-    if isinstance(name, str) and isinstance(subject, str) and isinstance(version, int):
+    if isinstance(name, str) and isinstance(subject, str) and isinstance(version, int | str):
         return name, subject, version
     return None
 

@@ -34,6 +34,9 @@ import org.apache.avro.Schema;
 import org.apache.avro.data.TimeConversions;
 import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.Serializer;
 
 /**
@@ -41,11 +44,12 @@ import org.apache.kafka.common.serialization.Serializer;
  *
  * Standard input: a JSON object with the schemas. Standard output: a JSON object with the values in
  * hex, by format and size of the id, and the schemas that were registered, in the order of their
- * ids, which begin with 1.
+ * global ids, which begin with 1; content ids begin with 101.
  */
 public class Serialise {
   static final ObjectMapper JSON = new ObjectMapper();
   static final List<Map<String, Object>> REGISTERED = new ArrayList<>();
+  static final long CONTENT_IDS = 100;
   static final Map<String, Object> SETTINGS =
       Map.of(
           "apicurio.registry.headers.enabled", false,
@@ -105,7 +109,10 @@ public class Serialise {
     return hex(() -> new JsonSchemaKafkaSerializer<Map<?, ?>>(registry()), value);
   }
 
-  /** Serialises a value with ids of 4 bytes, as Confluent's serialisers, and with ids of 8 bytes. */
+  /**
+   * Serialises a value with ids of 4 bytes, as Confluent's serialisers, with ids of 8 bytes, and
+   * with either id in a header: "ID" is the value then, "ID HEADER" that of a header.
+   */
   static <T> Map<String, String> hex(Supplier<Serializer<T>> serializers, T value) {
     Map<String, String> values = new LinkedHashMap<>();
     for (boolean asConfluent : new boolean[] {true, false}) {
@@ -115,6 +122,18 @@ public class Serialise {
       serializer.configure(settings, false);
       byte[] bytes = serializer.serialize("orders", value);
       values.put(asConfluent ? "4" : "8", HexFormat.of().formatHex(bytes));
+    }
+    for (String id : new String[] {"globalId", "contentId"}) {
+      Map<String, Object> settings = new LinkedHashMap<>(SETTINGS);
+      settings.put("apicurio.registry.headers.enabled", true);
+      settings.put("apicurio.registry.use-id", id);
+      Serializer<T> serializer = serializers.get();
+      serializer.configure(settings, false);
+      Headers headers = new RecordHeaders();
+      values.put(id, HexFormat.of().formatHex(serializer.serialize("orders", headers, value)));
+      for (Header one : headers) {
+        values.put(id + " " + one.key(), HexFormat.of().formatHex(one.value()));
+      }
     }
     return values;
   }
@@ -180,7 +199,7 @@ public class Serialise {
     made.setId(subject);
     made.setVersion("1");
     made.setGlobalId(id);
-    made.setContentId(id);
+    made.setContentId(id + CONTENT_IDS);
     return made;
   }
 }

@@ -10,10 +10,19 @@ import base64
 import json
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pytest
 
-from kafkawire.values import DecodedValue, Subject, ValueFormat
+from kafkawire.values import (
+    ApicurioId,
+    DecodedValue,
+    IdKind,
+    Subject,
+    ValueDecoder,
+    ValueFormat,
+    registry_schemas,
+)
 from kafkawire.values.proto_text import file_descriptor
 from tests.real.compiler import compiled
 from tests.real.java import install
@@ -108,3 +117,104 @@ def test_json_schema(
 ) -> None:
     for found in decoded(registry, serialised_by_java, ValueFormat.JSON_SCHEMA, id_bytes):
         assert (found.format, found.value, found.error) == ("json-schema", {"id": 1}, None)
+
+
+CONTENT_IDS: Final = 100
+"""What the content ids of `Serialise.java` are more than the global ids."""
+
+
+class Apicurio:
+    """The API of an Apicurio registry, as far as it is read: a `kafkawire.values.Fetch`."""
+
+    def __init__(self, schemas: list[dict[str, Any]], version: int) -> None:
+        self.schemas = schemas
+        self.version = version
+
+    def __call__(self, path: str, most: int) -> bytes | None:  # noqa: ARG002
+        match [unquote(part) for part in path.strip("/").split("/")]:
+            case ["ids", kind, number, *rest]:
+                first = 1 + CONTENT_IDS if kind == "contentIds" else 1
+                return self._part(int(number) - first, rest)
+            case ["groups", "default", "artifacts", subject, *rest]:
+                subjects = [one["subject"] for one in self.schemas]
+                if subject not in subjects:
+                    return None
+                position = subjects.index(subject)
+                if rest == (["meta"] if self.version == 2 else ["versions", "branch=latest"]):
+                    return json.dumps({"contentId": position + 1 + CONTENT_IDS}).encode()
+                assert rest[:2] == ["versions", "1"]
+                is_content = rest[2:] == ([] if self.version == 2 else ["content"])
+                return self._part(position, [] if is_content else rest[2:])
+        raise AssertionError(path)
+
+    def _part(self, position: int, rest: list[str]) -> bytes | None:
+        if not 0 <= position < len(self.schemas):
+            return None
+        schema = self.schemas[position]
+        if not rest:
+            text: str = schema["schema"]
+            return text.encode()
+        assert rest == ["references"]
+        references = [
+            {"groupId": None, "artifactId": one["subject"], "version": "1", "name": one["name"]}
+            for one in schema["references"]
+        ]
+        return json.dumps(references).encode()
+
+
+FORMS: Final = {
+    ValueFormat.AVRO: ("acme.Order", VALUE),
+    ValueFormat.PROTOBUF: ("acme.Outer.Order", MESSAGE | {"rail": b"\xff"}),
+    ValueFormat.JSON_SCHEMA: (None, {"id": 1}),
+}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("kind", IdKind)
+@pytest.mark.parametrize("form", FORMS)
+def test_ids_in_headers_of_apicurio(
+    form: ValueFormat, kind: IdKind, version: int, serialised_by_java: dict[str, Any]
+) -> None:
+    values = serialised_by_java["values"][form.value]
+    headers = [
+        (key.removeprefix(f"{kind} "), bytes.fromhex(value))
+        for key, value in values.items()
+        if key.startswith(f"{kind} ")
+    ]
+    assert f"apicurio.value.{kind}" in dict(headers)
+    fetch = Apicurio(serialised_by_java["schemas"], version)
+    source = registry_schemas(f"/apis/registry/v{version}/", fetch, lambda: 0.0)
+    data = bytes.fromhex(values[kind])
+    value = ValueDecoder(sources=[source]).decode(data, Subject("orders"), headers)
+    assert value is not None
+    assert (value.error, value.type, value.value) == (None, *FORMS[form])
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_schemas_of_topics_and_unknown_ids_of_apicurio(
+    version: int, serialised_by_java: dict[str, Any]
+) -> None:
+    schemas = serialised_by_java["schemas"]
+    fetch = Apicurio([{**schemas[0], "subject": "orders-value"}], version)
+    source = registry_schemas(f"/apis/registry/v{version}", fetch, lambda: 0.0)
+    schema = source.by_subject(Subject("orders"))
+    assert schema is not None
+    assert (schema.text, schema.type.value) == (schemas[0]["schema"], schemas[0]["type"])
+    content_id = 1 + CONTENT_IDS
+    assert schema.key == (ApicurioId(IdKind.CONTENT, content_id) if version == 2 else content_id)
+    assert source.by_subject(Subject("orders", is_key=True)) is None
+    assert source.by_key(ApicurioId(IdKind.GLOBAL, 99), None) is None
+
+
+def test_ids_in_headers_of_apicurio_by_confluents_api(
+    registry: SchemaRegistry,
+) -> None:
+    """Its ids are content ids; it has no global ids."""
+    number = registry.register("orders-value", {"schema": json.dumps("string")})
+    decode = decoder(registry).decode
+    data = b"\x04ab"
+    for kind, error in ((IdKind.CONTENT, None), (IdKind.GLOBAL, "no such schema")):
+        headers = [(f"apicurio.value.{kind}", number.to_bytes(8, "big"))]
+        value = decode(data, Subject("orders"), headers)
+        assert value is not None
+        assert (value.value, value.error and error) == (None if error else "ab", error)

@@ -253,11 +253,11 @@ def _directory(path: Path) -> SchemaSource:
 
 def _registry(url: str, user: str | None, token: str | None) -> SchemaSource:
     from kafkawire.net.schema_registry import RegistryAddress, RegistryHttp
-    from kafkawire.values import RegistrySchemas
+    from kafkawire.values import registry_schemas
 
     try:
         address = RegistryAddress(url, user, token)
     except ValueError:  # whose text may have the password
         reason = "invalid URL: expected http://HOST:PORT or https://HOST:PORT"
         raise typer.BadParameter(reason, param_hint=URL) from None
-    return RegistrySchemas(RegistryHttp(address), time.monotonic)
+    return registry_schemas(address.path, RegistryHttp(address), time.monotonic)
