@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from .state_format import InvalidState, Reader, Writer, attributes
 
-STATE_VERSION: Final = 12
+STATE_VERSION: Final = 13
 """Increase it with every change of what a state consists of: the classes of STATE, their modules,
 their attributes, and the meaning of these (tests/capture/test_snapshot.py has them).
 """

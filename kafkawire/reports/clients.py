@@ -72,11 +72,17 @@ class Period(NamedTuple):
 
     def with_connection(self, connection: Ended) -> Period:
         """Extend the period by a connection."""
-        times = [ns for ns in (self.first_ns, connection.first_ns) if ns != NO_TIME]
-        return Period(min(times, default=NO_TIME), max(self.last_ns, connection.last_ns))
+        return self.extended(Period(connection.first_ns, connection.last_ns))
+
+    def extended(self, other: Period) -> Period:
+        """Return the period from the beginning of the earlier to the end of the later one."""
+        times = [ns for ns in (self.first_ns, other.first_ns) if ns != NO_TIME]
+        return Period(min(times, default=NO_TIME), max(self.last_ns, other.last_ns))
 
 
 NO_REQUEST: Final = "no requests captured"
+ONE_DIRECTION: Final = "one direction captured"
+"""Of connections with the SYN of one side only, such as a SYN-ACK without a SYN."""
 NO_KAFKA: Final = "no Kafka protocol detected"
 
 
@@ -211,7 +217,9 @@ class Clients(Collector):
     def _add_undecoded(self, connection: Ended, here: Connection | None, other: str | None) -> None:
         if not connection.captured_bytes or other == COPY:
             return  # no data, or none of its own
-        if here is not None:
+        if connection.client_tcp.opened != connection.broker_tcp.opened:
+            reason = ONE_DIRECTION
+        elif here is not None:
             reason = NO_REQUEST
         elif other is None or other == NOT_RECOGNISED:
             reason = NO_KAFKA

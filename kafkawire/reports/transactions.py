@@ -17,7 +17,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final
 
-from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.messages.api_key import ApiKey
@@ -48,7 +48,7 @@ PRODUCER: Final = Struct(">qh")
 class Transactions(Collector):
     """Collects transactions.
 
-    all: the histories, by transactional id. last_ns: the time of the last request.
+    all: the histories, by transactional id. last_ns: the time of the last packet.
     """
 
     entities = frozenset({ERROR_CODES})
@@ -70,6 +70,10 @@ class Transactions(Collector):
         for history in self._histories.values():
             if history.current is not None:
                 self._explain(history, history.current)
+
+    def ended(self, connection: Ended) -> None:
+        """Note until when the capture has packets, of whatever connection."""
+        self.last_ns = max(self.last_ns, connection.last_ns)
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle the next exchange."""

@@ -75,6 +75,7 @@ def as_ended(connection: Connection, client: int, number: int) -> Ended:
 def _tcp_side(connection: Connection, side: int) -> TcpSide:
     """Return what was measured of a side."""
     receiver, rtt_ns = connection.receivers[side], connection.rtt_ns(side)
+    finished_ns = receiver.finished_ns
     measured: TcpSide = _make(
         TcpSide,
         (
@@ -84,6 +85,7 @@ def _tcp_side(connection: Connection, side: int) -> TcpSide:
             receiver.mss or None,
             receiver.zero_windows,
             receiver.closed_ns,
+            None if finished_ns == NO_TIME else finished_ns,
         ),
     )
     return measured

@@ -26,7 +26,8 @@ class TcpSide(NamedTuple):
 
     opened, finished: whether its SYN and its FIN were captured. rtt_ns: the round-trip time between
     the capture and this side, from the handshake; mss: its maximum segment size; None if unknown.
-    zero_windows: how often its receive window closed; closed_ns: for how long in all.
+    zero_windows: how often its receive window closed; closed_ns: for how long in all. finished_ns:
+    when it sent its first FIN, in nanoseconds since the epoch; None if it sent none.
     """
 
     opened: bool = False
@@ -35,6 +36,7 @@ class TcpSide(NamedTuple):
     mss: int | None = None
     zero_windows: int = 0
     closed_ns: int = 0
+    finished_ns: int | None = None
 
 
 UNMEASURED: Final = TcpSide()

@@ -176,11 +176,11 @@ def check_request(
 
     It decodes strictly, or it decodes leniently and another request follows immediately.
 
-    Behind a client id that is not ordinary text another request must follow, if anything does.
+    Behind a client id that is empty or not ordinary text another request must follow, if anything
+    does: small responses look like Produce requests without a client id.
 
     Some clients send trailing bytes, so a body that decodes leniently is accepted if the next frame
-    begins at its end and the header has a client id: small responses look like Produce requests
-    without one.
+    begins at its end and the header has a client id.
     """
     candidate = request_at(data, at, max_frame_bytes, apis)
     if candidate is None:
@@ -202,14 +202,11 @@ def check_request(
     if effort is not None and body > MAX_CLIENT_ID:
         effort.spend(body, 0)
     confidence = _check_body(cls, version, frame, body, candidate.size, effort)
-    if confidence is Confidence.PROVEN and not _is_ordinary(data, at, apis):
+    client_id = getattr(header.header, "client_id", None)
+    if confidence is Confidence.PROVEN and not (client_id and _is_ordinary(data, at, apis)):
         follows = request_at(data, end, max_frame_bytes, apis) is not None
         return confidence if follows or len(data) - end < apis.head_bytes else Confidence.NO
-    if (
-        confidence is Confidence.NO
-        and end <= len(data)
-        and getattr(header.header, "client_id", None)
-    ):
+    if confidence is Confidence.NO and end <= len(data) and client_id:
         follows = end == len(data) or request_at(data, end, max_frame_bytes, apis) is not None
         if follows and _decodes(cls, version, frame, body, True, effort):
             return Confidence.PROVEN

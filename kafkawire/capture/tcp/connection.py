@@ -93,10 +93,19 @@ class Receiver:
     """What one side announced as a receiver: its maximum segment size, 0 if unknown; its window.
 
     zero_windows: how often the window closed. closed_ns: how long it was closed in all; closed_at:
-    since when it is, NO_TIME while it is open. finished: whether the side sent a FIN.
+    since when it is, NO_TIME while it is open. finished: whether the side sent a FIN; finished_ns:
+    when it sent the first one.
     """
 
-    __slots__ = ("closed_at", "closed_ns", "finished", "is_closed", "mss", "zero_windows")
+    __slots__ = (
+        "closed_at",
+        "closed_ns",
+        "finished",
+        "finished_ns",
+        "is_closed",
+        "mss",
+        "zero_windows",
+    )
 
     def __init__(self) -> None:
         self.mss: i64 = 0
@@ -105,6 +114,7 @@ class Receiver:
         self.closed_at: i64 = NO_TIME
         self.is_closed: bool = False
         self.finished: bool = False
+        self.finished_ns: i64 = NO_TIME
 
     def set_window(self, is_zero: bool, time_ns: i64) -> None:
         """Handle the window of a segment (RFC 9293, section 3.8.6)."""

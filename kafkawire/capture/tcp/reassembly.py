@@ -213,7 +213,8 @@ def _measure(flow: Flow, segment: Segment) -> None:
     if connection.established_ns == NO_TIME and flow.side == connection.client:
         connection.established_ns = time_ns
     if flags & FIN:
-        receiver.finished = True
+        if not receiver.finished:
+            receiver.finished, receiver.finished_ns = True, time_ns
     else:
         receiver.set_window(not flags & WINDOW, time_ns)
     flow.is_examined = receiver.is_closed

@@ -100,9 +100,8 @@ def broker_stalls(broker: Broker) -> None:
         for sender in senders:
             sender.produce(topic, b"room")
             sender.flush()
-        assert broker.process is not None
         for _ in range(3):
-            broker.process.send_signal(signal.SIGSTOP)
+            pause(broker)
             for sender in senders:
                 sender.produce(topic, b"room")
             time.sleep(1.5)
@@ -131,14 +130,19 @@ def slow_responses(broker: Broker) -> None:
         sender.flush(30)
 
 
+def pause(broker: Broker) -> None:
+    """Pause a broker (SIGSTOP)."""
+    assert broker.process is not None
+    broker.process.send_signal(signal.SIGSTOP)
+
+
 def waiting_at_paused_broker(broker: Broker, topic: str) -> Producer:
     """Pause a broker, and send a record to it."""
     timeouts = {"socket_timeout_ms": 8000, "message_timeout_ms": 9000}
     sender = producer(broker, "trader", request_timeout_ms=100, **timeouts)
     sender.produce(topic, b"buy")
     sender.flush()
-    assert broker.process is not None
-    broker.process.send_signal(signal.SIGSTOP)
+    pause(broker)
     sender.produce(topic, b"sell")
     return sender
 

@@ -198,3 +198,61 @@ def expelled_members(broker: Broker) -> None:
         time.sleep(8)
         process.kill()
         process.wait(30)
+
+
+def long_rebalances(broker: Broker) -> None:
+    """Let a member work for long before it joins the rebalance which another one starts."""
+    topic = filled(broker, "drawings", 10)
+    with recorded("long-rebalances", broker):
+        slow = consumer(broker, "renderer", group_id="rendering")
+        slow.subscribe([topic], on_revoke=lambda *_: None)
+        while slow.poll(1) is None:
+            pass
+        for number in range(3):
+            late = consumer(broker, f"helper-{number}", group_id="rendering")
+            late.subscribe([topic])
+            late.poll(12)  # while the other one does not poll
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline:
+                slow.poll(0.2)
+                late.poll(0.2)
+            late.close()
+            deadline = time.monotonic() + 4
+            while time.monotonic() < deadline:
+                slow.poll(0.2)
+        slow.close()
+
+
+ZOMBIE: Final = """
+import sys, time
+from confluent_kafka import Consumer, KafkaException
+reader = Consumer({
+    "bootstrap.servers": sys.argv[1], "client.id": "sleeper", "group.id": "beds",
+    "session.timeout.ms": 6000, "auto.offset.reset": "earliest", "enable.auto.commit": False,
+})
+reader.subscribe([sys.argv[2]])
+while True:
+    message = reader.poll(0.2)
+    if message is not None and not message.error():
+        for _ in range(40):
+            try:
+                reader.commit(message=message, asynchronous=False)
+            except KafkaException:
+                pass
+            time.sleep(0.2)
+"""
+"""A consumer that commits what it processes, whatever becomes of its membership."""
+
+
+def zombie_commits(broker: Broker) -> None:
+    """Pause a consumer for longer than its session, which then commits."""
+    topic = filled(broker, "beds", 10)
+    with recorded("zombie-commits", broker):
+        process = subprocess.Popen([sys.executable, "-c", ZOMBIE, broker.bootstrap, topic])
+        time.sleep(6)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(SESSION_MS / 1000 + 3)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(8)
+        process.kill()
+        process.wait(30)

@@ -11,6 +11,7 @@ from typing import Final
 
 from tests.real.broker import Broker
 
+from .connecting import pause, resume
 from .recording import SESSION_MS, create_topic, filled, recorded
 
 PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"
@@ -77,3 +78,40 @@ def expelled_members_java(broker: Broker) -> None:
         time.sleep(SESSION_MS / 1000 + 4)
         process.send_signal(signal.SIGCONT)
         time.sleep(6)
+
+
+def eager_beside_cooperative(broker: Broker) -> None:
+    """Upgrade one of two members to the cooperative assignor."""
+    topic = filled(broker, "shelves", 10)
+    eager = "org.apache.kafka.clients.consumer.RangeAssignor"
+    cooperative = f"org.apache.kafka.clients.consumer.CooperativeStickyAssignor,{eager}"
+    strategy = "partition_assignment_strategy"
+    with (
+        recorded("eager-beside-cooperative", broker),
+        consuming(broker, topic, client_id="old", group_id="stores", **{strategy: eager}),
+        consuming(broker, topic, client_id="new", group_id="stores", **{strategy: cooperative}),
+    ):
+        time.sleep(4)
+
+
+def short_timeouts(broker: Broker) -> None:
+    """Let a producer wait for less than a broker needs, again and again."""
+    topic = create_topic(broker, "auctions")
+    settings = {"client_id": "bidder", "linger_ms": 0, "request_timeout_ms": 700}
+    command = broker.installation.command(
+        PRODUCER,
+        *("--bootstrap-server", broker.bootstrap, "--topic", topic, "--record-size", "20"),
+        *("--num-records", "120", "--throughput", "5"),
+        *("--command-property", *properties({**settings, "delivery_timeout_ms": 20_000})),
+    )
+    with (
+        recorded("short-timeouts", broker),
+        subprocess.Popen(command, stdout=subprocess.DEVNULL) as process,
+    ):
+        time.sleep(STARTING_SECONDS / 2)
+        for _ in range(5):
+            pause(broker)
+            time.sleep(1.5)
+            resume(broker)
+            time.sleep(2)
+        process.kill()

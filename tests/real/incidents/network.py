@@ -69,3 +69,24 @@ def zero_windows(broker: Broker) -> None:
         time.sleep(2)
         reader.kill()
         reader.wait(30)
+
+
+def one_way_captures(broker: Broker) -> None:
+    """Record what brokers send, only: `src port` instead of `port`."""
+    topic = create_topic(broker, "monologues")
+    with recorded("one-way-captures", broker, direction="src"):
+        _produce(broker, topic)
+
+
+def capture_loss(broker: Broker) -> None:
+    """Record the first 96 bytes of each packet, only."""
+    topic = create_topic(broker, "abstracts")
+    with recorded("capture-loss", broker, snaplen=96):
+        _produce(broker, topic)
+
+
+def _produce(broker: Broker, topic: str) -> None:
+    sender = producer(broker, "actor")
+    for _ in range(20):
+        sender.produce(topic, bytes(300))
+        sender.flush()

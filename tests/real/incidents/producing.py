@@ -136,3 +136,66 @@ def fenced_producers(broker: Broker) -> None:
             second.init_transactions(30)
             with suppress(KafkaException):  # it is fenced
                 first.commit_transaction(30)
+
+
+def hanging_transactions(broker: Broker) -> None:
+    """Leave a transaction open for longer than a minute."""
+    topic = create_topic(broker, "wills")
+    with recorded("hanging-transactions", broker):
+        sender = producer(
+            broker, "executor", transactional_id="executor-1", transaction_timeout_ms=600_000
+        )
+        sender.init_transactions(30)
+        sender.begin_transaction()
+        sender.produce(topic, b"heir")
+        sender.flush()
+        other = producer(broker, "registrar")
+        for _ in range(66):
+            other.produce(topic, b"entry")
+            other.flush()
+            time.sleep(1)
+    sender.abort_transaction(30)
+
+
+def compression(broker: Broker) -> None:
+    """Send text that compresses well without compression."""
+    topic = create_topic(broker, "access-log")
+    line = b"GET /index.html HTTP/1.1 200 - Mozilla/5.0 (X11; Linux x86_64) 127.0.0.1 5120 bytes\n"
+    with recorded("compression", broker):
+        sender = producer(broker, "web", linger_ms=100)
+        for _ in range(13_000):
+            sender.produce(topic, line * 10)
+            sender.poll(0)
+        sender.flush()
+
+
+def hot_partitions(broker: Broker) -> None:
+    """Send nearly everything to one of six partitions, which the application chooses."""
+    topic = create_topic(broker, "regions", 6)
+    with recorded("hot-partitions", broker):
+        sender = producer(broker, "census", linger_ms=100)
+        for number in range(4000):
+            partition = number // 10 % 6 if number % 10 == 0 else 4
+            sender.produce(topic, bytes(1000), key=f"{number}", partition=partition)
+            sender.poll(0)
+        sender.flush()
+
+
+def record_timestamps(broker: Broker) -> None:
+    """Give records timestamps in seconds instead of milliseconds."""
+    topic = create_topic(broker, "readings")
+    with recorded("record-timestamps", broker):
+        sender = producer(broker, "sensor")
+        for _ in range(20):
+            sender.produce(topic, b"21.5", timestamp=int(time.time()))
+            sender.flush()
+
+
+def clock_offset(broker: Broker) -> None:
+    """Take timestamps from a clock that is four minutes ahead."""
+    topic = create_topic(broker, "arrivals")
+    with recorded("clock-offset", broker):
+        sender = producer(broker, "turnstile")
+        for _ in range(40):
+            sender.produce(topic, b"visitor", timestamp=int((time.time() + 240) * 1000))
+            sender.flush()

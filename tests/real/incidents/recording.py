@@ -25,16 +25,28 @@ SESSION_MS: Final = 6000
 SETTLING_SECONDS: Final = 0.5
 """How long dumpcap takes to begin, and packets to arrive."""
 
+BUFFER_MIB: Final = "128"
+"""The buffer of dumpcap, so that it loses no packets."""
+
 
 @contextmanager
-def recorded(name: str, broker: Broker) -> Iterator[None]:
-    """Record the packets of clients of a broker."""
+def recorded(
+    name: str, *brokers: Broker, controllers: bool = False, direction: str = "", snaplen: int = 0
+) -> Iterator[None]:
+    """Record the packets of clients of brokers.
+
+    controllers: also those of brokers to controllers. direction: "src" or "dst", to record one
+    only. snaplen: how many bytes of a packet are recorded; all if it is 0.
+    """
+    ports = {port for broker in brokers for port in (broker.port, broker.sasl_port) if port}
+    if controllers:
+        ports |= {broker.controller_port for broker in brokers}
+    expression = " or ".join(f"tcp {direction} port {port}" for port in sorted(ports))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.pcap"
-        ports = f"tcp port {broker.port} or tcp port {broker.sasl_port}"
+        options = "-q", "-P", "-i", "lo", "-B", BUFFER_MIB, "-s", str(snaplen), "-f", expression
         process = subprocess.Popen(
-            ["dumpcap", "-q", "-P", "-i", "lo", "-f", ports, "-w", str(path)],
-            stderr=subprocess.DEVNULL,
+            ["dumpcap", *options, "-w", str(path)], stderr=subprocess.DEVNULL
         )
         time.sleep(SETTLING_SECONDS)
         try:

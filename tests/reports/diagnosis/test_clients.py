@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from kafkawire.display import time_text
-from tests.capture.written import BROKER, CLIENT
+from tests.capture.wire import ACK, FIN
+from tests.capture.written import BROKER, CLIENT, HOSTS
 
-from .stories import Story, rules
+from .stories import Story, batch, rules
+
+SOURCE_ADDRESS: Final = slice(26, 30)
+"""Of IPv4 in Ethernet."""
 
 
 def requesting(name: str, version: int, times: int, every: float, **fields: Any) -> Story:
@@ -78,6 +83,16 @@ def test_responses_that_the_capture_lacks(tmp_path: Path) -> None:
     del story.packets[3]  # the first response
     story.wait(10).close(1)
     assert "unanswered-requests" not in rules(story, tmp_path)
+
+
+def test_connections_of_which_only_the_broker_was_captured(tmp_path: Path) -> None:
+    """As with the filter `src port 9092`."""
+    story = Story().exchange("Metadata", 5).exchange("ListGroups", 4)
+    broker = ip_address(HOSTS[BROKER]).packed
+    story.packets = [one for one in story.packets if one.data[SOURCE_ADDRESS] == broker]
+    by_rule = rules(story, tmp_path)
+    assert list(by_rule) == ["one-way-captures"]
+    assert by_rule["one-way-captures"]["what"].startswith("1 connection, and nothing of")
 
 
 def test_a_few_requests_at_the_edge_of_a_capture(tmp_path: Path) -> None:
@@ -174,6 +189,15 @@ def resetting(times: int, in_flight: bool, after: float = 0.2) -> Story:
     return story
 
 
+def test_clients_that_close_before_a_late_response(tmp_path: Path) -> None:
+    story = Story()
+    for connection in range(3):
+        story.request("Metadata", 5, connection).wait(0.15 * (connection + 1))
+        story.segment(connection, CLIENT, FIN | ACK, b"").respond("Metadata", 5, connection)
+        story.reset(connection, CLIENT)
+    assert rules(story, tmp_path) == {}
+
+
 def test_connections_that_are_reset(tmp_path: Path) -> None:
     assert list(rules(resetting(3, True), tmp_path)) == ["connection-resets"]
     assert rules(resetting(2, True), tmp_path) == {}
@@ -217,6 +241,35 @@ def led_by(*leaders: tuple[int, int]) -> Story:
         topic = {"name": "orders", "partitions": [partition]}
         story.exchange("Metadata", 7, response={"topics": [topic]}).wait(5)
     return story
+
+
+def led_elsewhere(api: str, version: int, topics: Any, response: Any, before: int = 1) -> Story:
+    """The leader of a Metadata response; then an error that names another one."""
+    fields = {"acks": -1, "topicData": topics} if api == "Produce" else {"topics": topics}
+    if api == "Fetch":
+        fields["replicaId"] = -1
+    return led_by((before, 5)).exchange(api, version, response={"responses": response}, **fields)
+
+
+def test_an_error_that_names_the_new_leader(tmp_path: Path) -> None:
+    """KIP-951: clients need no Metadata response for it."""
+    error = {"errorCode": 6, "currentLeader": {"leaderId": 2, "leaderEpoch": 6}}
+    sent = [{"name": "orders", "partitionData": [{"index": 0, "records": batch()}]}]
+    failed = [{"name": "orders", "partitionResponses": [{"index": 0, **error}]}]
+    produced = led_elsewhere("Produce", 10, sent, failed)
+    fetched = led_elsewhere(
+        "Fetch",
+        12,
+        [{"topic": "orders", "partitions": [{"partition": 0}]}],
+        [{"topic": "orders", "partitions": [{"partitionIndex": 0, **error}]}],
+    )
+    for story in produced, fetched:
+        by_rule = rules(story, tmp_path)
+        assert list(by_rule) == ["leader-elections"]
+        assert by_rule["leader-elections"]["subject"] == {"broker_id": 1}
+    assert rules(led_elsewhere("Produce", 10, sent, failed, before=2), tmp_path) == {}
+    unnamed = [{"name": "orders", "partitionResponses": [{"index": 0, "errorCode": 6}]}]
+    assert rules(led_elsewhere("Produce", 10, sent, unnamed), tmp_path) == {}
 
 
 def test_a_leader_that_changes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.capture.wire import START_NS
 
-from .stories import Story, batch_of, rules
+from .stories import NOW_MS, Story, batch_of, rules
 
 
 def stamped(seconds: float, times: int = 25, drift: float = 0) -> Story:
@@ -28,6 +28,11 @@ def test_clocks_that_agree_and_records_that_wait(tmp_path: Path) -> None:
     assert rules(stamped(-20), tmp_path) == {}
     assert rules(stamped(5, times=15), tmp_path) == {}
     assert rules(stamped(5, drift=1), tmp_path) == {}
+
+
+def test_timestamps_of_another_unit_are_not_those_of_a_clock(tmp_path: Path) -> None:
+    seconds_as_milliseconds = -NOW_MS / 1000 * 0.999
+    assert list(rules(stamped(seconds_as_milliseconds), tmp_path)) == ["record-timestamps"]
 
 
 def appending(

@@ -176,6 +176,8 @@ def test_a_transaction_without_an_end(tmp_path: Path) -> None:
     assert list(by_rule) == ["hanging-transactions"]
     assert by_rule["hanging-transactions"]["subject"]["transactional_id"] == "tx"
     assert rules(hanging(50), tmp_path) == {}
+    others = hanging(1).wait(70).exchange("Metadata", 5, 1)
+    assert list(rules(others, tmp_path)) == ["hanging-transactions"]
     assert "hanging-transactions" not in rules(hanging(70, ends=True), tmp_path)
 
 

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.capture.wire import ACK, FIN
+from tests.capture.written import CLIENT
+
 from .stories import NOW_MS, Story, batch, rules
 
 
@@ -50,6 +53,19 @@ def test_a_client_with_a_short_timeout(tmp_path: Path) -> None:
     one = rules(giving_up([1, 1.1, 1.05]), tmp_path)["short-timeouts"]
     assert one["settings"] == [{"key": "request.timeout.ms", "value": "about 1,002 ms"}]
     assert one["subject"]["api"] == "OffsetCommit"
+
+
+def test_responses_that_come_after_the_client_closed(tmp_path: Path) -> None:
+    """A client resets what comes late; how long it waited is stated by its FIN."""
+    story = Story().exchange("Metadata", 5, 99)
+    for connection, late in enumerate([0.5, 2, 5]):
+        story.request("OffsetCommit", 5, connection)
+        story.wait(1).segment(connection, CLIENT, FIN | ACK, b"")
+        story.wait(late).respond("OffsetCommit", 5, connection)
+        story.reset(connection, CLIENT)
+    by_rule = rules(story, tmp_path)
+    assert list(by_rule) == ["short-timeouts"]
+    assert by_rule["short-timeouts"]["settings"][0]["value"] == "about 1,001 ms"
 
 
 @pytest.mark.parametrize("waits", [[1, 1.1], [1, 2, 3], [0.1, 0.1, 0.1]])
@@ -200,6 +216,43 @@ def test_a_log_that_becomes_shorter(tmp_path: Path) -> None:
     assert one["subject"] == {"topic": "orders", "partition": 0}
     diverging: dict[str, Any] = {"divergingEpoch": {"epoch": 3, "endOffset": 80}}
     assert "diverging" in rules(ends(100, **diverging), tmp_path)["log-truncation"]["what"]
+
+
+def ending(*, high_watermark: int, end: int, epoch: int = 4, replica: int = -1) -> Story:
+    """A consumer reads up to a high watermark in leader epoch 4; then it states where one ended."""
+    story = Story()
+    stated = {"partition": 0, "currentLeaderEpoch": 4}
+    partition = {"partitionIndex": 0, "highWatermark": high_watermark}
+    topic = {"topic": "orders", "partitions": [stated]}
+    response: Any = {"responses": [{"topic": "orders", "partitions": [partition]}]}
+    story.exchange("Fetch", 12, replicaId=replica, topics=[topic], response=response).wait(2)
+    partition = {"partition": 0, "leaderEpoch": epoch, "endOffset": end}
+    response = {"topics": [{"topic": "orders", "partitions": [partition]}]}
+    stated = {"partition": 0, "currentLeaderEpoch": 5, "leaderEpoch": epoch}
+    topic = {"topic": "orders", "partitions": [stated]}
+    return story.exchange(
+        "OffsetForLeaderEpoch", 3, replicaId=replica, topics=[topic], response=response
+    )
+
+
+def test_a_leader_without_records_that_consumers_could_read(tmp_path: Path) -> None:
+    one = rules(ending(high_watermark=40, end=20), tmp_path)["log-truncation"]
+    assert one["what"] == "a leader lacks 20 records that consumers could read"
+    assert one["severity"] == "critical"
+    assert one["subject"] == {"topic": "orders", "partition": 0}
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        ending(high_watermark=40, end=40),
+        ending(high_watermark=40, end=20, epoch=3),  # it had ended before
+        ending(high_watermark=40, end=-1),  # unknown
+        ending(high_watermark=40, end=20, replica=2),  # a follower
+    ],
+)
+def test_epochs_that_end_where_they_should(story: Story, tmp_path: Path) -> None:
+    assert rules(story, tmp_path) == {}
 
 
 def test_logs_that_grow_and_those_of_followers(tmp_path: Path) -> None:

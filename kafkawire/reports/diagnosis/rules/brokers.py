@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
+from kafkawire.protocol.error_code import ErrorCode
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
@@ -26,37 +29,63 @@ class LeaderElections(Rule):
     """Partitions whose leader changed."""
 
     name = "leader-elections"
-    description = "Partitions changed their leader while the capture was taken."
-    apis = frozenset({ApiKey.METADATA})
+    description = (
+        "Partitions changed their leader while the capture was taken, as Metadata responses state "
+        "it, or errors of Produce and Fetch that name the new leader."
+    )
+    apis = frozenset({ApiKey.METADATA, ApiKey.PRODUCE, ApiKey.FETCH})
+    error_codes = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
     thresholds = (Threshold("partitions", 1, "partitions", "leaders of a healthy cluster stay"),)
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._leaders: dict[tuple[object, int], Leader] = {}
+        self._keys: dict[str, TopicKey] = {}
         self._brokers: Subjects[Occurrences] = Subjects(Occurrences)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Compare the leaders in a Metadata response with those before."""
         response = exchange.response
+        if response is None or response.message is None or response.api_key != ApiKey.METADATA:
+            return
+        message: Any = response.message
+        names = self.scene.names
+        for topic in message.topics or ():
+            key = names.topic(topic.name, TOPIC_ID.of(topic)).key
+            if topic.name and (topic.name in self._keys or len(self._keys) < MAX_SUBJECTS):
+                self._keys[topic.name] = key
+            for partition in topic.partitions:
+                leader = Leader(partition.leader_id, partition.leader_epoch)
+                self._compare((key, partition.partition_index), leader, response)
+
+    def error(self, exchange: Exchange, code: int) -> None:  # noqa: ARG002
+        """Compare the leaders in an error of Produce or Fetch with those before (KIP-951)."""
+        response = exchange.response
         if response is None or response.message is None:
             return
         message: Any = response.message
-        names, leaders = self.scene.names, self._leaders
-        for topic in message.topics or ():
-            key = names.topic(topic.name, TOPIC_ID.of(topic)).key
-            for partition in topic.partitions:
-                broker_id, epoch = partition.leader_id, partition.leader_epoch
-                if broker_id < 0:
-                    continue
-                place = key, partition.partition_index
-                before = leaders.get(place)
-                if before is None:
-                    if len(leaders) < MAX_SUBJECTS:
-                        leaders[place] = Leader(broker_id, epoch)
-                elif epoch < 0 or epoch > before.epoch:  # else of an older broker
-                    leaders[place] = Leader(broker_id, epoch)
-                    if broker_id != before.broker_id:
-                        self._lost(before.broker_id).add(response)
+        is_fetch = response.api_key == ApiKey.FETCH
+        for topic in message.responses:
+            name = topic.topic if is_fetch else topic.name
+            key = self._keys.get(name) or self.scene.names.topic(name, TOPIC_ID.of(topic)).key
+            for one in topic.partitions if is_fetch else topic.partition_responses:
+                index = one.partition_index if is_fetch else one.index
+                leader = Leader(one.current_leader.leader_id, one.current_leader.leader_epoch)
+                self._compare((key, index), leader, response)
+
+    def _compare(self, place: tuple[object, int], leader: Leader, response: Row) -> None:
+        """Compare the leader of a partition with the one before."""
+        if leader.broker_id < 0:
+            return
+        leaders = self._leaders
+        before = leaders.get(place)
+        if before is None:
+            if len(leaders) < MAX_SUBJECTS:
+                leaders[place] = leader
+        elif leader.epoch < 0 or leader.epoch > before.epoch:  # else of an older broker
+            leaders[place] = leader
+            if leader.broker_id != before.broker_id:
+                self._lost(before.broker_id).add(response)
 
     def _lost(self, broker_id: int) -> Occurrences:
         return self._brokers.of_key(broker_id, lambda: Subject(broker_id=broker_id))
@@ -75,7 +104,7 @@ class LeaderElections(Rule):
                     "Compare with restarts of the broker and with auto.leader.rebalance.enable.",
                     Confidence.HIGH,
                     (Setting("auto.leader.rebalance.enable"),),
-                    terms=("api == Metadata",),
+                    terms=("api in (Metadata, Produce, Fetch)",),
                 )
 
 

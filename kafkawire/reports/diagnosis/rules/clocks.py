@@ -99,6 +99,7 @@ class ClockOffset(Rule):
         Threshold("seconds", 2, "s", "clocks that are synchronised differ by milliseconds"),
         Threshold("behind", 30, "s", "records may wait in the producer for as long"),
         Threshold("spread", 2, "s", "a larger one is not due to a clock"),
+        Threshold("hours", 168, "h", "timestamps that differ by more are not those of a clock"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
@@ -133,6 +134,8 @@ class ClockOffset(Rule):
                 continue
             if ahead < self.limits["seconds"] and behind < self.limits["behind"]:
                 continue
+            if max(ahead, behind) > self.limits["hours"] * 3600:
+                continue  # record-timestamps reports them
             yield Finding(
                 self.name,
                 Severity.NOTICE,

@@ -233,8 +233,8 @@ class ConnectionResets(Rule):
     def ended(self, connection: Ended) -> None:
         """Count a connection that was reset with requests in flight."""
         first = self._open.pop(connection.connection, None)
-        if first is None or not connection.reset:
-            return
+        if first is None or not connection.reset or connection.client_tcp.finished:
+            return  # a client that closed its connection resets what comes late
         waited_ns = since(first.sent_ns, connection.last_ns)
         if waited_ns is not None and waited_ns >= self.limits["seconds"] * 1e9:
             self._clients.of(first.subject).add_at(

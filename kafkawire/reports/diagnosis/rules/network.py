@@ -9,7 +9,7 @@ from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.rows import Located, Status
 from kafkawire.display import plural
 
-from ...clients import NO_KAFKA, NO_REQUEST, host, protocol_reason
+from ...clients import NO_KAFKA, NO_REQUEST, ONE_DIRECTION, host, protocol_reason
 from ..finding import Confidence, Finding, Occurrences, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold
 
@@ -240,8 +240,8 @@ class UndecodedConnections(Rule):
     def findings(self) -> Iterator[Finding]:
         """Return the connections, by client address and broker."""
         for connections, count in self.scene.clients.undecoded.most_common():
-            if count < self.limits["connections"]:
-                continue
+            if count < self.limits["connections"] or connections.reason == ONE_DIRECTION:
+                continue  # one-way-captures reports the latter
             seen = Occurrences()
             seen.count = count
             seen.first_ns, seen.last_ns = self.scene.clients.undecoded_periods[connections]

@@ -1,5 +1,7 @@
 """Rules about replicas as clients see them: out of the ISR, truncated, with old leader epochs."""
 
+# over 300 lines: what clients see of replicas, by the same leader epochs and high watermarks
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -208,15 +210,27 @@ class End(NamedTuple):
     time_ns: int
 
 
+class EpochEnd(NamedTuple):
+    """The largest high watermark of a partition in the newest leader epoch that was seen.
+
+    topic: the id where consumers state it: a topic that is created again has another one.
+    """
+
+    epoch: int
+    offset: int
+    topic: TopicKey
+
+
 class LogTruncation(Rule):
     """Logs that became shorter."""
 
     name = "log-truncation"
     description = (
-        "The log of a partition became shorter: a broker's high watermark goes back, or a Fetch "
-        "response has a diverging epoch for a consumer. Records that were acknowledged may be lost."
+        "The log of a partition became shorter: a broker's high watermark goes back, a Fetch "
+        "response has a diverging epoch for a consumer, or a leader epoch ends before the high "
+        "watermark that it had. Records that were acknowledged may be lost."
     )
-    apis = frozenset({ApiKey.FETCH})
+    apis = frozenset({ApiKey.FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH})
     thresholds = (
         Threshold("times", 1, "times", "the high watermark of a healthy partition never goes back"),
     )
@@ -224,11 +238,14 @@ class LogTruncation(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._ends: dict[tuple[str, object, int], End] = {}
+        self._stated: dict[tuple[str, object, int], int] = {}
+        self._epoch_ends: dict[tuple[TopicKey, int], EpochEnd] = {}
         self._partitions: Subjects[Occurrences] = Subjects(Occurrences)
         self._lost: dict[Subject, int] = {}
+        self._lost_of_epochs: set[Subject] = set()
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Compare the high watermarks in a Fetch response with those before."""
+        """Compare the high watermarks or the ends of epochs in a response with those before."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or response.time_ns == NO_TIME:
             return
@@ -236,13 +253,69 @@ class LogTruncation(Rule):
         message: Any = response.message
         if body is None or message is None:
             return
-        if body.replica_id >= 0 or body.replica_state.replica_id >= 0:
+        if body.replica_id >= 0:
             return  # followers truncate their logs as a rule
+        if request.api_key == ApiKey.OFFSET_FOR_LEADER_EPOCH:
+            self._compare_epochs(response, body, message)
+            return
+        if body.replica_state.replica_id >= 0:
+            return
+        self._note_stated(exchange.broker, body)
         for topic in message.responses:
             key = self.scene.names.topic(topic.topic, topic.topic_id).key
             for one in topic.partitions:
                 if not one.error_code:
                     self._compare(exchange.broker, response, key, one)
+                    self._note_epoch(exchange.broker, key, one)
+
+    def _note_stated(self, broker: str, request: Any) -> None:
+        """Note the leader epochs that a Fetch request states; a session keeps them."""
+        for topic in request.topics:
+            key = self.scene.names.topic(topic.topic, topic.topic_id).key
+            for one in topic.partitions:
+                place = broker, key, one.partition
+                if place in self._stated or len(self._stated) < MAX_SUBJECTS:
+                    self._stated[place] = one.current_leader_epoch
+
+    def _note_epoch(self, broker: str, topic: TopicKey, partition: Any) -> None:
+        """Note the high watermark of a partition in the leader epoch that consumers state."""
+        epoch = self._stated.get((broker, topic, partition.partition_index), -1)
+        place = self._name(topic), partition.partition_index
+        before, end = self._epoch_ends.get(place), EpochEnd(epoch, partition.high_watermark, topic)
+        if epoch < 0 or (before is None and len(self._epoch_ends) >= MAX_SUBJECTS):
+            return
+        if before is None or topic != before.topic or end[:2] > before[:2]:
+            self._epoch_ends[place] = end
+
+    def _name(self, topic: TopicKey) -> TopicKey:
+        """Return the name of a topic, which OffsetForLeaderEpoch has; its id if it is unknown."""
+        if not isinstance(topic, bytes):
+            return topic
+        return self.scene.names.topic(None, topic).name or topic
+
+    def _compare_epochs(self, response: Row, request: Any, message: Any) -> None:
+        """Compare the ends of epochs with the high watermarks seen in them.
+
+        All replicas in sync have what is below a high watermark: a leader elected from them has it.
+        """
+        epochs = {
+            (topic.topic, one.partition): one.leader_epoch
+            for topic in request.topics
+            for one in topic.partitions
+        }
+        for topic in message.topics:
+            for one in topic.partitions:
+                place = topic.topic, one.partition
+                before = self._epoch_ends.get(place)
+                if before is None or one.error_code or one.end_offset < 0:
+                    continue
+                if epochs.get(place, -1) >= before.epoch and one.end_offset < before.offset:
+                    subject = Subject(topic=before.topic, partition=one.partition)
+                    self._partitions.of(subject).add(response)
+                    self._lost[subject] = max(
+                        self._lost.get(subject, 0), before.offset - one.end_offset
+                    )
+                    self._lost_of_epochs.add(subject)
 
     def _compare(self, broker: str, response: Row, topic: TopicKey, partition: Any) -> None:
         """Compare the high watermark of a partition with the one before."""
@@ -272,9 +345,12 @@ class LogTruncation(Rule):
                 if lost is None
                 else f"the high watermark went back by {plural(lost, 'record')}"
             )
+            is_lost = subject in self._lost_of_epochs
+            if is_lost:
+                what = f"a leader lacks {plural(lost or 0, 'record')} that consumers could read"
             yield Finding(
                 self.name,
-                Severity.WARNING,
+                Severity.CRITICAL if is_lost else Severity.WARNING,
                 subject,
                 what,
                 seen,
@@ -285,5 +361,5 @@ class LogTruncation(Rule):
                 Confidence.MEDIUM,
                 (Setting("unclean.leader.election.enable"), Setting("min.insync.replicas")),
                 "KIP-101, KIP-320",
-                ("api == Fetch",),
+                ("api in (Fetch, OffsetForLeaderEpoch)",),
             )

@@ -14,6 +14,7 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
 from ...apis import expects_no_response
+from ...clients import ONE_DIRECTION, Period
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_of
 
@@ -117,10 +118,12 @@ class OneWayCaptures(Rule):
     name = "one-way-captures"
     description = (
         "Of a broker, the capture has requests and no response at all, or responses and no "
-        "request: what the other direction would show is not diagnosed."
+        "request, or of a connection the SYN of one side only, and no message: what the other "
+        "direction would show is not diagnosed."
     )
     thresholds = (
         Threshold("messages", 10, "messages", "of fewer, the others may not be captured"),
+        Threshold("connections", 1, "connections", "without a message; nothing of them is known"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
@@ -145,19 +148,36 @@ class OneWayCaptures(Rule):
         """Return the brokers with one direction."""
         for direction, brokers in self._directions.items():
             for subject, seen in brokers:
-                if subject.broker in self._both or seen.count < self.limits["messages"]:
-                    continue
-                yield Finding(
-                    self.name,
-                    Severity.NOTICE,
-                    subject,
-                    f"{plural(seen.count, direction)}, and nothing of the other direction",
-                    seen,
-                    "The capturing host or port sees only one direction (asymmetric routes, a "
-                    "mirror port for one direction), or the broker never responds.",
-                    "Capture on the broker or the client.",
-                    Confidence.MEDIUM,
-                )
+                if subject.broker not in self._both and seen.count >= self.limits["messages"]:
+                    yield self._finding(subject, seen, direction)
+        for broker, seen in self._without_messages().items():
+            if seen.count >= self.limits["connections"]:
+                yield self._finding(Subject(broker=broker), seen, "connection")
+
+    def _without_messages(self) -> dict[str, Occurrences]:
+        """Return the connections with one direction in which nothing was decoded, by broker."""
+        brokers: dict[str, Occurrences] = {}
+        for connections, count in self.scene.clients.undecoded.items():
+            if connections.reason == ONE_DIRECTION:
+                seen = brokers.setdefault(connections.broker, Occurrences())
+                period = self.scene.clients.undecoded_periods[connections]
+                seen.count += count
+                period = period.extended(Period(seen.first_ns, seen.last_ns))
+                seen.first_ns, seen.last_ns = period
+        return brokers
+
+    def _finding(self, subject: Subject, seen: Occurrences, what: str) -> Finding:
+        return Finding(
+            self.name,
+            Severity.NOTICE,
+            subject,
+            f"{plural(seen.count, what)}, and nothing of the other direction",
+            seen,
+            "The capturing host or port sees only one direction (a filter with src or dst, "
+            "asymmetric routes, a mirror port for one direction), or the broker never responds.",
+            "Capture both directions, on the broker or the client (tcp port 9092).",
+            Confidence.MEDIUM,
+        )
 
 
 def may_wait_ns(request: Row) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from kafkawire.capture.exchanges.exchanges import Exchange
+from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.display import plural
@@ -36,6 +36,10 @@ class TransactionRule(Rule):
         if row is None or (row.api_key == PRODUCE and not getattr(message, ID, None)):
             return
         self._transactions.exchange(exchange, entities)
+
+    def ended(self, connection: Ended) -> None:
+        """Note until when the capture has packets."""
+        self._transactions.ended(connection)
 
 
 class HangingTransactions(TransactionRule):

@@ -148,10 +148,11 @@ class ShortTimeouts(Rule):
     def ended(self, connection: Ended) -> None:
         """Count a request that waited when the client closed its connection."""
         first = self._pending.pop(connection.connection, None)
-        if first is None or connection.reset or not connection.client_tcp.finished:
+        finished_ns = connection.client_tcp.finished_ns
+        if first is None or finished_ns is None:
             return
         subject, packet, sent_ns = first
-        waited_ns = since(sent_ns, connection.last_ns)
+        waited_ns = since(sent_ns, finished_ns)  # late responses are reset
         low, high = self.limits["at_least"] * 1e9, self.limits["at_most"] * 1e9
         if waited_ns is None or not low <= waited_ns < high:
             return
