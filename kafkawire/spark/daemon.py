@@ -57,9 +57,9 @@ def prefer_installed() -> None:
     archives = [each for each in sys.path if is_redundant(each, sys.path)]
     for archive in archives:
         sys.path.remove(archive)
-    for known in [*sys.path_importer_cache]:
-        if known.startswith((*archives,)):
-            del sys.path_importer_cache[known]
+    for importer_path in [*sys.path_importer_cache]:
+        if importer_path.startswith((*archives,)):
+            del sys.path_importer_cache[importer_path]
 
 
 def end_with_connection(worker: Worker) -> Worker:

@@ -118,14 +118,14 @@ def check_request(
     return directory
 
 
-def require_inputs(given: Iterable[str], options: Options) -> None:
+def require_inputs(paths: Iterable[str], options: Options) -> None:
     """Raise NoCaptures if none of some local inputs exists, before Spark starts."""
     missing: list[str] = []
-    given = [*given]
-    if not any(map(is_uri, given)):
-        listed = inputs(given, options.others, missing=lambda _, error: missing.append(str(error)))
+    paths = [*paths]
+    if not any(map(is_uri, paths)):
+        listed = inputs(paths, options.others, missing=lambda _, error: missing.append(str(error)))
         if not len(listed):
-            raise NoCaptures(len(given), missing[0])
+            raise NoCaptures(len(paths), missing[0])
 
 
 def _write_tables(
@@ -228,12 +228,12 @@ def _uses_store(output: Store, options: Options) -> bool:
     return not output.is_local or (options.scratch is not None and is_uri(options.scratch))
 
 
-def known_tables(given: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:
+def known_tables(names: Iterable[str], options: Options, *, strict: bool = False) -> list[str]:
     """Return the requested tables, or the one of the options. Raises KeyError for an unknown table.
 
     strict: with `problems`, whose rows decide about the exit code.
     """
-    tables = list(given) or [options.table]
+    tables = list(names) or [options.table]
     for table in tables:
         TABLES[table]
     return [*tables, *([PROBLEMS] if strict and PROBLEMS not in tables else [])]

@@ -83,11 +83,11 @@ class Options:
         )
 
 
-def parse(given: Mapping[str, Any]) -> Options:
+def parse(values: Mapping[str, Any]) -> Options:
     """Parse options. Raises BadOption."""
     options = Options()
     others: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         setter = _BY_NAME.get(name.lower())
         if setter is None:
             if _similar_option(name):
@@ -107,7 +107,7 @@ def unknown(name: str) -> NoReturn:
 def _similar_option(name: str) -> str | None:
     """Return the option with a similar name, if any."""
     matches = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.9)
-    return next((known for known in SETTERS if known.lower() in matches), None)
+    return next((option for option in SETTERS if option.lower() in matches), None)
 
 
 _Setter = Callable[[Options, str, Any], Options]

@@ -162,17 +162,19 @@ def decode(
     rows = persisted.where("kind = 'rows'")
     more = None
     if options.table == GROUP_EVENTS_TABLE:
-        found = persisted.where("kind = 'item'").selectExpr(
+        unfinished = persisted.where("kind = 'item'").selectExpr(
             "name as group_id", "at", "n", "body as item"
         )
-        found = found.repartition(bucket_count, "group_id")
+        unfinished = unfinished.repartition(bucket_count, "group_id")
         more = map_in_arrow(
-            found.sortWithinPartitions("group_id", "at", "n"), work.decode_groups(), OUT
+            unfinished.sortWithinPartitions("group_id", "at", "n"), work.decode_groups(), OUT
         )
     elif facts.sums["chunks"]:
-        found = persisted.where("kind = 'chunk'").selectExpr("cast(n as int) as n", "name", "body")
-        found = found.repartitionById(min(bucket_count, facts.sums["chunks"]), "n")
-        more = map_in_arrow(found, work.decode_chunks(), OUT)
+        unfinished = persisted.where("kind = 'chunk'").selectExpr(
+            "cast(n as int) as n", "name", "body"
+        )
+        unfinished = unfinished.repartitionById(min(bucket_count, facts.sums["chunks"]), "n")
+        more = map_in_arrow(unfinished, work.decode_chunks(), OUT)
     if more is not None:
         more = more.persist(StorageLevel.DISK_ONLY)
         rows = rows.union(more)
@@ -208,14 +210,14 @@ def decode_packets(
     if not plan.decodes_in_place:
         packets = packet_rows(spark, plan, partitioner, joined=plan.fragments)
     else:
-        found = (
+        shuffled = (
             persisted[0]
             .where(f"kind = '{PACKETS}'")
             .selectExpr(
                 "cast(n as int) as bucket", "cast(name as int) as kind", "at as packet", "body"
             )
         )
-        packets = by_bucket(found, partitioner.total)
+        packets = by_bucket(shuffled, partitioner.total)
     if plan.shuffles or not persisted:
         frame = map_in_arrow(packets, work.decode_buckets(partitioner), OUT)
         persisted.append(frame.persist(StorageLevel.DISK_ONLY))
@@ -268,8 +270,8 @@ def packet_rows(
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Batches:
         for batch in batches:
-            for at in batch.column(0).to_pylist():
-                yield from parts[at].rows(partitioner)
+            for index in batch.column(0).to_pylist():
+                yield from parts[index].rows(partitioner)
 
     @ascii_safe
     def join(batches: Iterable[pa.RecordBatch]) -> Batches:

@@ -184,11 +184,11 @@ def job_session(spark: SparkSession) -> SparkSession:
     return own
 
 
-def check_spark(found: str) -> None:
+def check_spark(version: str) -> None:
     """Raise UnsupportedSpark for an old version of Spark: calls would fail, and not say why."""
-    numbers = tuple(int(each) for each in re.findall(r"\d+", found)[:2])
+    numbers = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
     if numbers < MIN_SPARK:
-        raise UnsupportedSpark(found, f"{'.'.join(map(str, MIN_SPARK))} or newer")
+        raise UnsupportedSpark(version, f"{'.'.join(map(str, MIN_SPARK))} or newer")
 
 
 def check_java() -> None:

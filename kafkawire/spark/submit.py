@@ -32,7 +32,7 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def main(given: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit status."""
     from kafkawire.spark import session
     from kafkawire.spark.describing import exit_code
@@ -41,7 +41,7 @@ def main(given: Sequence[str] | None = None) -> int:
     from kafkawire.spark.job import check_request, known_tables, run
     from kafkawire.spark.options import parse
 
-    arguments_given = arguments().parse_args(given)
+    arguments_given = arguments().parse_args(argv)
     options = dict(one.partition("=")[::2] for one in arguments_given.option)
     for one in arguments_given.option:
         if "=" not in one:
@@ -59,9 +59,9 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         check_request(arguments_given.inputs, arguments_given.output, tables, parsed)
         with one_line_errors():
-            started, given, output = session(), arguments_given.inputs, arguments_given.output
+            started, input_paths, output = session(), arguments_given.inputs, arguments_given.output
             result = interruptible(
-                started, lambda: run(started, given, output, tables, parsed, _log)
+                started, lambda: run(started, input_paths, output, tables, parsed, _log)
             )
     except (SparkError, OSError, ValueError) as error:
         print(printable(f"kafkawire-spark: {error}"), file=sys.stderr)

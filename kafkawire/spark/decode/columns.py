@@ -81,10 +81,10 @@ def _columns_of(where: str, table: str) -> set[str]:
 
 
 def _require_any(have: Sequence[str], any_of: Iterable[str], option: str, table: str) -> set[str]:
-    found = set(any_of) & set(have)
-    if not found:
+    matching = set(any_of) & set(have)
+    if not matching:
         raise BadOption(option, table, f"a table with {' or '.join(sorted(any_of))}")
-    return found
+    return matching
 
 
 def row_filter(table: str, options: Options) -> Keep | None:
@@ -135,9 +135,9 @@ def _by_time(names: list[str], options: Options) -> Keep:
     return test
 
 
-def is_bare(table: str, made: Sequence[str]) -> bool:
+def is_bare(table: str, columns: Sequence[str]) -> bool:
     """Whether no requested column shows decoded bodies, so that they need not be kept."""
-    return table == "messages" and not {"body", "raw"} & set(made)
+    return table == "messages" and not {"body", "raw"} & set(columns)
 
 
 # -- filters of finished columns
@@ -225,13 +225,13 @@ class Shaper:
         """Return what is wanted of a batch with all columns."""
         batch = _filtered(batch, self._keep).select(self._columns)
         for name in self._hide.keys() & set(self._columns):
-            hide, at = self._hide[name], batch.schema.get_field_index(name)
-            field = batch.schema.field(at)
-            values = [hide(value) for value in batch.column(at).to_pylist()] if hide else None
+            hide, index = self._hide[name], batch.schema.get_field_index(name)
+            field = batch.schema.field(index)
+            values = [hide(value) for value in batch.column(index).to_pylist()] if hide else None
             hidden = (
                 pa.nulls(len(batch), field.type) if values is None else pa.array(values, field.type)
             )
-            batch = batch.set_column(at, field, hidden)
+            batch = batch.set_column(index, field, hidden)
         return _filtered(batch, self._early)
 
 

@@ -204,17 +204,19 @@ def in_order(
             continue
         if size >= MIN_SEGMENTS or volume >= MIN_BYTES:
             # Segments of reassembled datagrams lie between others.
-            found = concatenated(buffered)
-            ready = int(np.searchsorted(found.packet, packet))
-            last = yield from _in_packet_order(found, ready, last)
-            buffered = [take(found, slice(ready, None))] if ready < len(found) else []
+            merged_segments = concatenated(buffered)
+            ready = int(np.searchsorted(merged_segments.packet, packet))
+            last = yield from _in_packet_order(merged_segments, ready, last)
+            buffered = (
+                [take(merged_segments, slice(ready, None))] if ready < len(merged_segments) else []
+            )
             size, volume = sum(map(len, buffered)), 0
         buffered.append(segments_in(body))
         size += len(buffered[-1])
         volume += len(body)
     if buffered:
-        found = concatenated(buffered)
-        yield from _in_packet_order(found, len(found), last)
+        merged_segments = concatenated(buffered)
+        yield from _in_packet_order(merged_segments, len(merged_segments), last)
 
 
 def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Segments, None, int]:
@@ -226,8 +228,8 @@ def _in_packet_order(segments: Segments, count: int, last: int) -> Generator[Seg
     falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
     if len(falls):
         raise OutOfOrder(Kind.SEGMENTS, int(packets[falls[0]]))
-    for at in range(0, count, MAX_SEGMENTS):
-        yield take(segments, slice(at, min(at + MAX_SEGMENTS, count)))
+    for start in range(0, count, MAX_SEGMENTS):
+        yield take(segments, slice(start, min(start + MAX_SEGMENTS, count)))
     return int(packets[-1]) if count else last
 
 
@@ -269,8 +271,8 @@ class ProblemCollector:
         reported: FileProblems = pickle.loads(body)
         file, _ = file_and_packet(packet)
         last, before = self._by_file.get(file, (0, FileProblems()))
-        known = {what for what, _ in before.once}
-        once = tuple(one for one in reported.once if one[0] not in known)
+        reported_before = {what for what, _ in before.once}
+        once = tuple(one for one in reported.once if one[0] not in reported_before)
         undecoded = Undecoded(dict(before.undecoded))
         undecoded.merge(reported.undecoded)
         problems_of_file = FileProblems(

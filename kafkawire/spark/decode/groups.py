@@ -70,29 +70,29 @@ class GroupItems:
         self._n += 1
         if item is None or item.connection is None:
             return
-        n, at = self._n, self._facts.at
+        n, known_at = self._n, self._facts.at
         set = self._sets[file_and_packet(item.connection)[0]]
         if isinstance(item, Located):
             row = item.row
             if row.direction == "request" and row.api_key in CAUSES:
-                yield from _item(row, set, at, n, item)
-            found = self._pairs.take(item)
+                yield from _item(row, set, known_at, n, item)
+            exchanges = self._pairs.take(item)
         else:
-            found = self._pairs.end(item.connection)
-        for exchange in found:
+            exchanges = self._pairs.end(item.connection)
+        for exchange in exchanges:
             api_key = exchange.main_row.api_key
             if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
-                yield from _item(exchange.request, set, at, n, exchange)
+                yield from _item(exchange.request, set, known_at, n, exchange)
 
 
 def _item(
-    request: Row | None, set: int, at: int, n: int, item: Located | Exchange
+    request: Row | None, set: int, known_at: int, n: int, item: Located | Exchange
 ) -> Iterator[Values]:
     message: Any = None if request is None else request.message
     if message is not None:
         # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.
         group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
-        yield ITEM, f"{set} {group_id}", at, n, pickle.dumps(item)
+        yield ITEM, f"{set} {group_id}", known_at, n, pickle.dumps(item)
 
 
 def collected_items(context: Context, facts: Facts, sets: Sequence[int]) -> Rows:

@@ -58,11 +58,11 @@ class ItemWriter:
         """Write what is buffered, a run for each bucket."""
         for bucket, items in self._buffered.items():
             items.sort(key=_order)
-            at = self._out.tell()
+            position = self._out.tell()
             for start in range(0, len(items), CHUNK_ITEMS):
                 chunk = pickle.dumps([tuple(one) for one in items[start : start + CHUNK_ITEMS]])
                 self._out.write(len(chunk).to_bytes(SIZE, "little") + chunk)
-            self.runs[bucket].append(ItemRun(self._name, at, self._out.tell() - at))
+            self.runs[bucket].append(ItemRun(self._name, position, self._out.tell() - position))
         self._buffered.clear()
         self._size = 0
 
@@ -73,12 +73,12 @@ def merged(scratch: Scratch, runs: Iterable[ItemRun]) -> Iterator[GroupItem]:
 
 
 def _items(scratch: Scratch, run: ItemRun) -> Iterator[GroupItem]:
-    at, end = run.at, run.at + run.size
-    while at < end:
-        size = int.from_bytes(scratch.read_range(run.file, at, SIZE), "little")
-        chunk = pickle.loads(scratch.read_range(run.file, at + SIZE, size))
+    position, end = run.at, run.at + run.size
+    while position < end:
+        size = int.from_bytes(scratch.read_range(run.file, position, SIZE), "little")
+        chunk = pickle.loads(scratch.read_range(run.file, position + SIZE, size))
         yield from (GroupItem(*one) for one in chunk)
-        at += SIZE + size
+        position += SIZE + size
 
 
 def _order(item: GroupItem) -> tuple[str, int, int]:

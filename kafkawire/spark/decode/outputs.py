@@ -240,5 +240,5 @@ def table_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 def read_file_batches(scratch: Scratch, name: str) -> Iterator[pa.RecordBatch]:
     """Yield the record batches of a spill file."""
     with scratch.opened(name) as file, pa.ipc.open_file(file, options=READ_OPTIONS) as reader:
-        for at in range(reader.num_record_batches):
-            yield reader.get_batch(at)
+        for index in range(reader.num_record_batches):
+            yield reader.get_batch(index)

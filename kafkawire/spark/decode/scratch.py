@@ -71,15 +71,15 @@ class Scratch:
             data: bytes = file.read()
             return data
 
-    def read_range(self, name: str, at: int, size: int) -> bytes:
+    def read_range(self, name: str, position: int, size: int) -> bytes:
         """Read a range of a file."""
         if not self.store.is_local:
             with explained(self.store.uri(name)), self.opened(name) as file:
-                data: bytes = file.read_at(size, at)
+                data: bytes = file.read_at(size, position)
                 return data
         number = os.open(name, os.O_RDONLY)
         try:
-            return os.pread(number, size, at)
+            return os.pread(number, size, position)
         finally:
             os.close(number)
 
@@ -105,9 +105,9 @@ class Scratch:
                     return
             shutil.rmtree(self.path)
             return
-        found = filesystem(self.store)
-        if found.get_file_info(self.path).type.name != "NotFound":
-            found.delete_dir(self.path)
+        file_system = filesystem(self.store)
+        if file_system.get_file_info(self.path).type.name != "NotFound":
+            file_system.delete_dir(self.path)
 
 
 def chosen(spark: SparkSession, options: Options) -> Scratch | None:

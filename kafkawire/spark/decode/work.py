@@ -95,7 +95,7 @@ class Work:
 
         write: takes batches that need not become output rows.
         """
-        shapers = {name: Shaper(name, made, self.options) for name, made in self.made.items()}
+        shapers = {name: Shaper(name, columns, self.options) for name, columns in self.made.items()}
         shaped = (
             (table, batch if table == ITEM else shapers[table].shaped(batch))
             for table, batch in batches
@@ -117,7 +117,7 @@ class Work:
     @property
     def is_bare(self) -> bool:
         """Whether no column shows decoded bodies, so that they need not be kept."""
-        return all(is_bare(table, made) for table, made in self.made.items())
+        return all(is_bare(table, columns) for table, columns in self.made.items())
 
     def decode_regions(self, partitioner: Partitioner, write: WriteKnown | None = None) -> Step:
         """Return the step that decodes regions, given by their indexes.
@@ -130,8 +130,8 @@ class Work:
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
-            for at in (at for batch in batches for at in batch.column(0).to_pylist()):
-                region = regions[at]
+            for index in (index for batch in batches for index in batch.column(0).to_pylist()):
+                region = regions[index]
                 if region.shuffled is None:
                     for part in region.parts:
                         yield from map(packets_row, part.rows(partitioner))
@@ -141,10 +141,10 @@ class Work:
                 segments = region.segments(partitioner, shuffled_rows.append)
                 traffic = self._traffic(segments, file_problems)
                 context = BucketContext(traffic, sets, bare=self.is_bare)
-                for made in self._rows_of(context, traffic, write):
+                for row in self._rows_of(context, traffic, write):
                     yield from map(packets_row, drain(shuffled_rows))
-                    if len(made):
-                        yield made
+                    if len(row):
+                        yield row
                 yield from map(packets_row, drain(shuffled_rows))
                 yield out_row("facts", "", 0, 0, file_problems.facts.pack())
 
@@ -174,8 +174,8 @@ class Work:
         @ascii_safe
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
-            for at in (at for batch in batches for at in batch.column(0).to_pylist()):
-                visit = visits[at]
+            for index in (index for batch in batches for index in batch.column(0).to_pylist()):
+                visit = visits[index]
                 yield from self._decoded(
                     visit.segments(), ProblemCollector(Facts()), write, chunks=visit.cut
                 )

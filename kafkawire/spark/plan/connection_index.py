@@ -101,8 +101,10 @@ def place_connections(
     shuffle_all = index.fragments or sum(len(ids) for ids, _ in summed) > MAX_COMPARED
     shared = [is_among(duplicated, ids) for ids, _ in summed]
     spanning, inner = (
-        _joined_up([(ids[at], sizes[at]) for (ids, sizes), at in zip(summed, chosen, strict=True)])
-        for chosen in (shared, [~at for at in shared])
+        _joined_up(
+            [(ids[mask], sizes[mask]) for (ids, sizes), mask in zip(summed, chosen, strict=True)]
+        )
+        for chosen in (shared, [~mask for mask in shared])
     )
     least = sharing.large(int(index.bytes.sum()))
     visits = [] if shuffle_all else _choose_visits(spanning, inner, sharing, index)
@@ -158,11 +160,11 @@ def _choose_visits(
     total = int(index.bytes.sum())
     connection_sets = []
     rest = np.ones(len(ids), bool)
-    for at in _largest(sizes, sharing.large(total)).tolist():
-        group = _connection_set(ids[at : at + 1], int(sizes[at]), index)
+    for row in _largest(sizes, sharing.large(total)).tolist():
+        group = _connection_set(ids[row : row + 1], int(sizes[row]), index)
         if int(index.bytes[group.splits].sum()) <= MAX_READ_RATIO * group.size:
             connection_sets.append(group)
-            rest[at] = False
+            rest[row] = False
     ids, sizes = ids[rest], sizes[rest]
     if not sharing.buckets and sharing.cores * total <= SHUFFLE_COST * int(sizes.sum()):
         if len(inner[0]) <= MAX_CONNECTIONS:
@@ -180,14 +182,14 @@ def _distribute(sizes: Ints, count: int) -> list[Ints]:
     order = np.argsort(-sizes, kind="stable")
     member_lists: list[list[int]] = [[] for _ in range(count)]
     heap = [(0, member_list) for member_list in range(count)]
-    for at in order[:DISTRIBUTED_BY_SIZE].tolist():
+    for member in order[:DISTRIBUTED_BY_SIZE].tolist():
         assigned, member_list = heap[0]
-        member_lists[member_list].append(at)
-        heapreplace(heap, (assigned + int(sizes[at]), member_list))
+        member_lists[member_list].append(member)
+        heapreplace(heap, (assigned + int(sizes[member]), member_list))
     rest = order[DISTRIBUTED_BY_SIZE:]
     distributed = [
-        np.sort(np.append(member_list, rest[at::count]).astype(np.int64))
-        for at, member_list in enumerate(member_lists)
+        np.sort(np.append(member_list, rest[start::count]).astype(np.int64))
+        for start, member_list in enumerate(member_lists)
     ]
     return [members for members in distributed if len(members)]
 

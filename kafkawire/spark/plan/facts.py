@@ -122,8 +122,8 @@ def sum_up(packed: Iterable[bytes]) -> AllFacts:
         firsts.append(np.frombuffer(first_packets, np.int64))
         for id, stated in stated_names.items():
             of_id = names.setdefault(id, {})
-            for name, at in stated.items():
-                of_id[name] = min(at, of_id.get(name, at))
+            for name, packet in stated.items():
+                of_id[name] = min(packet, of_id.get(name, packet))
         sums.update(counted)
         fragments |= unjoined
     return AllFacts(

@@ -91,10 +91,10 @@ def index_columns(
     )
     begins = np.cumsum(counts) - counts
     rows = ranges(begins[which], counts[which])
-    known = len(small.sums)  # the others have the set already
+    small_count = len(small.sums)  # the others have the set already
     rows_sets = np.repeat(sets.astype(np.uint64), counts[which])
     ids = np.concatenate([small.sums, *(one.hashes for one in split_indexes)])[rows]
-    plain = rows < known
+    plain = rows < small_count
     ids[plain] = finish_hashes(ids[plain], rows_sets[plain])
     del rows_sets, plain
     own_sizes = [one.volumes for one in split_indexes]

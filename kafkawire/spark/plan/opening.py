@@ -88,14 +88,14 @@ def choose_files(
     present = np.unique(files.codes).tolist()
     ignored = {directories[code]: True for code in present}
     ignored |= {directories[code]: False for code in np.unique(files.codes[plain]).tolist()}
-    for at, each in opened:
+    for row, each in opened:
         is_ignored = each.verdict.status is FileStatus.IGNORED
         ignored[each.file.directory] &= is_ignored
         if is_ignored or (lenient and each.verdict.refused):
             file = each.file if each.splits else None
             chosen.skipped.append(SkippedInput(each.file.name, each.verdict, file))
         else:
-            chosen.readable.append((at, each))
+            chosen.readable.append((row, each))
     nothing = Verdict(FileStatus.UNREADABLE, "a directory without captures", None, 1)
     chosen.skipped[:0] = [
         SkippedInput(name, nothing) for name, all_of_it in ignored.items() if name and all_of_it

@@ -42,22 +42,22 @@ class OrderedFiles:
     @property
     def verdicts(self) -> Sequence[Verdict]:
         """The verdicts of the files before they are read."""
-        return self.judged({at: each.verdict for at, each in self.opened.items()})
+        return self.judged({file: each.verdict for file, each in self.opened.items()})
 
     def judged(self, verdicts: dict[int, Verdict]) -> Sequence[Verdict]:
         """Return the verdicts of all files. verdicts: of those that were opened on their own."""
         return Mostly(
-            len(self.files), OK, {at: each for at, each in verdicts.items() if each != OK}
+            len(self.files), OK, {file: each for file, each in verdicts.items() if each != OK}
         )
 
     def unproven(self, *, whole: bool) -> Parts:
         """List the parts as they were cut. whole: files are not cut."""
         parts = {
-            at: [Part(at, self.sets[at], split) for split in each.splits]
-            for at, each in self.opened.items()
+            file: [Part(file, self.sets[file], split) for split in each.splits]
+            for file, each in self.opened.items()
         }
-        found, _ = self._parts(parts, whole=whole)
-        return found
+        cut_parts, _ = self._parts(parts, whole=whole)
+        return cut_parts
 
     def proven(self, proofs: Sequence[Proof]) -> tuple[Parts, Indexes]:
         """List the proven parts.
@@ -69,10 +69,12 @@ class OrderedFiles:
             by_name.setdefault(proof.split.file.name, []).append((place, proof))
         parts: dict[int, list[Part]] = {}
         places: list[int] = []
-        for at, each in self.opened.items():
+        for file, each in self.opened.items():
             candidates = by_name.get(each.file.name, [])
             packets = sum(proof.packets for _, proof in candidates)
-            parts[at] = [Part(at, self.sets[at], proof.split, packets) for _, proof in candidates]
+            parts[file] = [
+                Part(file, self.sets[file], proof.split, packets) for _, proof in candidates
+            ]
             places += [place for place, _ in candidates]
         listed, rows = self._parts(parts, whole=False)
         rows[listed.header == NO_HEADER] = places
@@ -81,8 +83,8 @@ class OrderedFiles:
     def _parts(self, others: dict[int, list[Part]], *, whole: bool) -> tuple[Parts, Indexes]:
         """List parts, with the row of each in `columns`. others: those of files without a row."""
         counts = (self.small >= 0).astype(np.int32)
-        for at, parts in others.items():
-            counts[at] = len(parts)
+        for index, parts in others.items():
+            counts[index] = len(parts)
         file = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         rows = self.small[file]
         plain = rows >= 0
@@ -112,7 +114,7 @@ def ordered_files(
     sets: Sets,
 ) -> OrderedFiles:
     """Order files. opened: those that were opened on their own, each with its index in `files`."""
-    rows = np.concatenate([small.rows, np.array([at for at, _ in opened], np.int32)])
+    rows = np.concatenate([small.rows, np.array([index for index, _ in opened], np.int32)])
     times = np.concatenate([small.first_ns, np.array([each.first_ns for _, each in opened], "q")])
     ranks = set_ranks(files, rows, sets)
     order = np.lexsort((times, ranks))
@@ -124,7 +126,7 @@ def ordered_files(
         array("i", ranks[order].tobytes()),
         small_rows,
         small,
-        {at: opened[int(order[at]) - len(small.rows)][1] for at in own},
+        {index: opened[int(order[index]) - len(small.rows)][1] for index in own},
     )
 
 

@@ -46,18 +46,18 @@ class Parts(LazySequence[Part]):
     def __len__(self) -> int:
         return len(self.file)
 
-    def value(self, at: int) -> Part:
+    def value(self, index: int) -> Part:
         """Make a part."""
-        code = self.header[at]
+        code = self.header[index]
         if code == NO_HEADER:
-            return self.others[at]
-        number, header = int(self.file[at]), self.headers[code]
+            return self.others[index]
+        number, header = int(self.file[index]), self.headers[code]
         file = self.files.value(number)
         if header is None:
             split = Split(file, whole=True, start=Edge(0), first=1)
         else:
             split = Split(file, header=header, start=Edge(header.size), first=1)
-        return Part(number, self.sets[number], split, int(self.packets[at]))
+        return Part(number, self.sets[number], split, int(self.packets[index]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,9 @@ class Selected(LazySequence[T]):
     def __len__(self) -> int:
         return len(self.indexes)
 
-    def value(self, at: int) -> T:
+    def value(self, index: int) -> T:
         """Return a value."""
-        return self.values[int(self.indexes[at])]
+        return self.values[int(self.indexes[index])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,6 @@ class Mostly(LazySequence[T]):
     def __len__(self) -> int:
         return self.size
 
-    def value(self, at: int) -> T:
+    def value(self, index: int) -> T:
         """Return a value."""
-        return self.others.get(at, self.default)
+        return self.others.get(index, self.default)

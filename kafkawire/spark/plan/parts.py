@@ -95,13 +95,13 @@ class Part:
             first = packet_id(self.file, block.first)
             note_links(block, links)
             numbered, tunnels = replace(block, first=first), self.split.file.tunnels
-            found, fragments, not_decoded = split_fragments(numbered, tunnels)
+            segments, fragments, not_decoded = split_fragments(numbered, tunnels)
             undecoded.merge(not_decoded.counts.items())
             if len(fragments):
                 rows = select(block, fragments)
                 emit(fragment_row(rows, first + fragments, partitioner.of_file(self.file)))
-            if len(found):
-                yield found
+            if len(segments):
+                yield segments
         found_problems = file_problems(reading.proof.problems, links)._replace(
             undecoded=(*undecoded.counts.items(),)
         )
@@ -131,9 +131,9 @@ class Part:
     def rows(self, partitioner: Partitioner) -> Iterator[pa.RecordBatch]:
         """Read the part as rows to shuffle."""
         others: list[pa.RecordBatch] = []
-        for found in self.segments(partitioner, others.append):
+        for segments in self.segments(partitioner, others.append):
             yield from drain(others)
-            yield from segment_rows(found, self.set, partitioner)
+            yield from segment_rows(segments, self.set, partitioner)
         yield from drain(others)
 
 
@@ -153,13 +153,13 @@ class Visit:
         """Read the segments of the connections. Raises OutOfOrder, OSError."""
         last = -1
         for part in self.parts:
-            for found in part.visited(self.ids):
-                packets = column(found, "packet")
+            for segments in part.visited(self.ids):
+                packets = column(segments, "packet")
                 falls = np.flatnonzero(np.diff(packets, prepend=last) <= 0)
                 if len(falls):
                     raise OutOfOrder(Rows.SEGMENTS, int(packets[falls[0]]))
                 last = int(packets[-1])
-                yield found
+                yield segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +183,15 @@ class Region:
         shuffled = self.shuffled
         assert shuffled is not None
         for part in self.parts:
-            for found in part.segments(partitioner, emit):
-                rest = found
+            for segments in part.segments(partitioner, emit):
+                rest = segments
                 if len(shuffled):
-                    is_shuffled = is_among(shuffled, hashes(found, part.set))
+                    is_shuffled = is_among(shuffled, hashes(segments, part.set))
                     if is_shuffled.any():
-                        to_shuffle = take(found, np.flatnonzero(is_shuffled))
+                        to_shuffle = take(segments, np.flatnonzero(is_shuffled))
                         for row in segment_rows(to_shuffle, part.set, partitioner):
                             emit(row)
-                        rest = take(found, np.flatnonzero(~is_shuffled))
+                        rest = take(segments, np.flatnonzero(~is_shuffled))
                 if len(rest):
                     yield rest
 
@@ -242,18 +242,18 @@ def fragment_count(parser: PacketParser) -> int:
     return sum(parser.skipped[kind] for kind in FRAGMENTS)
 
 
-def _find_fragments(block: PacketBlock, at: int, tunnels: tuple[str, ...]) -> list[int]:
+def _find_fragments(block: PacketBlock, first: int, tunnels: tuple[str, ...]) -> list[int]:
     """Find the packets of a block that are fragments, by bisection."""
     parser = PacketParser(tunnels)
     parser.parse(block)
     if not fragment_count(parser):
         return []
     if len(block) == 1:
-        return [at]
+        return [first]
     half = len(block) // 2
     return [
-        *_find_fragments(block[:half], at, tunnels),
-        *_find_fragments(block[half:], at + half, tunnels),
+        *_find_fragments(block[:half], first, tunnels),
+        *_find_fragments(block[half:], first + half, tunnels),
     ]
 
 
@@ -287,9 +287,9 @@ def reassemble_fragments(
         segments = parser.parse(block)
         segments = replace(segments, packet=numbers[segments.packet - 1])
         last = int(numbers[-1])
-        for at in range(0, len(segments), SEGMENTS_PER_ROW):
+        for start in range(0, len(segments), SEGMENTS_PER_ROW):
             yield from segment_rows(
-                take(segments, slice(at, at + SEGMENTS_PER_ROW)), sets[file], partitioner
+                take(segments, slice(start, start + SEGMENTS_PER_ROW)), sets[file], partitioner
             )
     yield from _undecoded_fragments(parser, file, last, partitioner)
 

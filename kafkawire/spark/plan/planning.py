@@ -164,9 +164,9 @@ def make_plan(
     lenient = lenient and not options.fail_on_error
     skipped: list[SkippedInput] = []
 
-    def missing(given: str, error: FileNotFoundError) -> None:
-        reason = str(error).removeprefix(f"{given}: ")
-        skipped.append(SkippedInput(given, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
+    def missing(path: str, error: FileNotFoundError) -> None:
+        reason = str(error).removeprefix(f"{path}: ")
+        skipped.append(SkippedInput(path, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
 
     files = inputs(paths, options.others, missing=missing if lenient else None)
     files = replace(files, tunnels=options.tunnels)
@@ -183,7 +183,7 @@ def make_plan(
     small = joined(run(index_small, batches(files, size)))
     open_file = partial(open_input, size=None if whole else size, walk=walk, lenient=lenient)
     rest = np.setdiff1d(np.arange(len(files)), small.rows)
-    opened = zip(rest.tolist(), run(open_file, [files[at] for at in rest.tolist()]), strict=True)
+    opened = zip(rest.tolist(), run(open_file, [files[row] for row in rest.tolist()]), strict=True)
     readable, unread = choose_files(files, small.rows, opened, lenient=lenient)
     skipped += unread
     if options.fail_on_error:
@@ -226,8 +226,8 @@ def with_placement(cut: Plan, ordered: OrderedFiles, run: Run, size: int, sharin
     run: calls a function for each item, on any machine; size: bytes that a task reads.
     """
     rest = [
-        Part(at, cut.sets[at], split)
-        for at, each in ordered.opened.items()
+        Part(file, cut.sets[file], split)
+        for file, each in ordered.opened.items()
         for split in each.splits
     ]
     stitched, split_indexes = prove_parts(rest, run)
@@ -296,22 +296,24 @@ def judge_files(
     ordered: OrderedFiles, stitched: Stitched, split_indexes: Iterable[SplitIndex]
 ) -> Sequence[Verdict]:
     """Return the verdict of each file, from the problems of all of its splits."""
-    problems = {file: list(found) for file, found in stitched.problems.items()}
+    problems = {file: list(by_reason) for file, by_reason in stitched.problems.items()}
     links: dict[InputFile, dict[str, CaptureError]] = {}
     for index in split_indexes:
         of_file = links.setdefault(index.proof.split.file, {})
         for problem in index.links:
             of_file.setdefault(problem.reason, problem)
-    for file, found in links.items():
+    for file, by_reason in links.items():
         file_problems = problems.setdefault(file, [])
         reported = {each.reason for each in file_problems if isinstance(each, UnsupportedLinkType)}
-        file_problems += [problem for reason, problem in found.items() if reason not in reported]
+        file_problems += [
+            problem for reason, problem in by_reason.items() if reason not in reported
+        ]
     return ordered.judged(
         {
-            at: verdicts.of_problems(problems.get(each.file, []))
+            file_index: verdicts.of_problems(problems.get(each.file, []))
             if each.verdict.status is FileStatus.OK
             else each.verdict
-            for at, each in ordered.opened.items()
+            for file_index, each in ordered.opened.items()
         }
     )
 
@@ -331,7 +333,7 @@ def require_files(plan: Plan) -> Plan:
 
 def input_warnings(plan: Plan) -> list[str]:
     """Return a line for each input that was not read as a whole, with the reason."""
-    bad = [at for at, each in enumerate(plan.verdicts) if each.status is not FileStatus.OK]
-    read = [SkippedInput(plan.names[at], plan.verdicts[at]) for at in bad]
+    bad = [file for file, each in enumerate(plan.verdicts) if each.status is not FileStatus.OK]
+    read = [SkippedInput(plan.names[file], plan.verdicts[file]) for file in bad]
     skipped = [one for one in plan.skipped if one.verdict.status is not FileStatus.OK]
     return [*map(str, (*read, *skipped))]

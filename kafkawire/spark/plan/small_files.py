@@ -81,9 +81,9 @@ class Batches(LazySequence[list[tuple[int, InputFile]]]):
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
-    def value(self, at: int) -> list[tuple[int, InputFile]]:
+    def value(self, index: int) -> list[tuple[int, InputFile]]:
         """Return a batch."""
-        rows = self.rows[self.bounds[at] : self.bounds[at + 1]].tolist()
+        rows = self.rows[self.bounds[index] : self.bounds[index + 1]].tolist()
         return [(row, self.files[row]) for row in rows]
 
 
@@ -118,8 +118,8 @@ def joined(several: Iterable[SmallFiles]) -> SmallFiles:
     codes: dict[PcapHeader, int] = {}
     header = [np.empty(0, np.int32)]
     for one in every:
-        known = [codes.setdefault(each, len(codes)) for each in one.headers]
-        header.append(np.array(known, np.int32)[one.header])
+        new_codes = [codes.setdefault(each, len(codes)) for each in one.headers]
+        header.append(np.array(new_codes, np.int32)[one.header])
     return SmallFiles(
         np.concatenate([np.empty(0, np.int32), *(one.rows for one in every)]),
         (*codes,),
@@ -157,8 +157,8 @@ def _walked(row: int, data: bytes | None, size: int) -> Head | None:
         return None
     shape = header.shape
     big = shape.order == ">"
-    found, end = packets(data, header.size, shape.size, big, shape.longest, MAX_PACKETS)
-    offsets = np.frombuffer(found, "<i8")
+    packet_offsets, end = packets(data, header.size, shape.size, big, shape.longest, MAX_PACKETS)
+    offsets = np.frombuffer(packet_offsets, "<i8")
     if end != len(data) or not 0 < len(offsets) < MAX_PACKETS:
         return None
     return Head(row, header, data, offsets)
@@ -186,7 +186,7 @@ def _indexed(header: PcapHeader, heads: Sequence[Head], tunnels: tuple[str, ...]
     connections, sums, sizes = _grouped(files[among], sums[among], sizes[among], len(heads))
     starts = np.cumsum([0, *(len(head.offsets) for head in heads)])
     return SmallFiles(
-        np.array([heads[at].row for at in kept.tolist()], np.int32),
+        np.array([heads[index].row for index in kept.tolist()], np.int32),
         (header,),
         np.zeros(len(kept), np.int32),
         block.ts[starts[kept]],
@@ -235,5 +235,5 @@ def _grouped(files: Ints, sums: Hashes, sizes: Ints, count: int) -> tuple[Ints, 
     return np.bincount(files[starts], minlength=count), sums[starts], totals
 
 
-def _renumbered(found: SmallFiles, batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
-    return found._replace(rows=np.array([batch[row][0] for row in found.rows.tolist()], np.int32))
+def _renumbered(files: SmallFiles, batch: Sequence[tuple[int, InputFile]]) -> SmallFiles:
+    return files._replace(rows=np.array([batch[row][0] for row in files.rows.tolist()], np.int32))

@@ -96,8 +96,8 @@ def plain_sums(block: Block, set: int, row: int) -> tuple[Sums, Ints]:
         return sums, np.flatnonzero(~plain)
     if block.link != ETHERNET:
         return NO_SUMS, np.arange(len(block))
-    made, others = sum_connections(*header_places(block), set)
-    hashed, sizes, first, syns = np.frombuffer(made, np.int64).reshape(-1, len(Sums._fields)).T
+    summed, others = sum_connections(*header_places(block), set)
+    hashed, sizes, first, syns = np.frombuffer(summed, np.int64).reshape(-1, len(Sums._fields)).T
     sums = Sums(hashed.view(np.uint64), sizes, first + 2 * row, syns)
     return sums, np.frombuffer(others, np.int64)
 
@@ -149,7 +149,7 @@ def _index_of(
         with_syn.tobytes(),
         int(sums.syns.sum()) > int(with_syn.sum()),
         fragments,
-        tuple(problem for found in links.values() for problem in found),
+        tuple(problem for by_reason in links.values() for problem in by_reason),
         undecoded or any(problems),
     )
 

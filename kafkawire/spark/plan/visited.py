@@ -36,8 +36,8 @@ def visited_rows(block: Block, ids: Hashes, set: int, tunnels: tuple[str, ...] =
         wanted = ~plain
         wanted[plain] = is_among(ids, finish_hashes(header_sums(heads), set))
         return _parsed(columns, np.flatnonzero(wanted), ids, set, tunnels).rows()
-    offsets, found, left = select_packets(*header_places(block), set, ids.tobytes())
-    rows, others = np.frombuffer(found, np.int64), np.frombuffer(left, np.int64)
+    offsets, selected, left = select_packets(*header_places(block), set, ids.tobytes())
+    rows, others = np.frombuffer(selected, np.int64), np.frombuffer(left, np.int64)
     few = len(others) * FEW <= len(block)
     if few and not (len(others) and len(_parsed(block, others, ids, set, tunnels))):
         ordinary = ordinary_rows(replace(block, first=0, offsets=offsets))
@@ -53,11 +53,11 @@ def _parsed(block: Block, rows: Ints, ids: Hashes, set: int, tunnels: tuple[str,
     return replace(segments, packet=block.first + rows[segments.packet - block.first])
 
 
-def _numbered(found: SegmentRows, packets: Ints) -> SegmentRows:
+def _numbered(segments: SegmentRows, packets: Ints) -> SegmentRows:
     """Replace the numbers of packets, which are indexes of `packets`."""
-    numbers = np.frombuffer(found.numbers, "<i8").reshape(-1, len(NUMBERS)).copy()
-    numbers[:, NUMBERS.index("packet")] = packets[column(found, "packet")]
-    return SegmentRows(found.data, found.keys, numbers.tobytes())
+    numbers = np.frombuffer(segments.numbers, "<i8").reshape(-1, len(NUMBERS)).copy()
+    numbers[:, NUMBERS.index("packet")] = packets[column(segments, "packet")]
+    return SegmentRows(segments.data, segments.keys, numbers.tobytes())
 
 
 def column(rows: SegmentRows, name: str) -> Ints:

@@ -73,7 +73,7 @@ def header_sums(heads: npt.NDArray[np.void]) -> Hashes:
     """Return the sums of the hashes of both endpoints: the hashes without the set."""
     none = np.zeros(1, np.uint64)
     ends = [
-        endpoint_hashes(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, at])
-        for at, name in enumerate(("source", "destination"))
+        endpoint_hashes(none, heads[name].astype(np.uint64) | MAPPED, heads["ports"][:, side])
+        for side, name in enumerate(("source", "destination"))
     ]
     return ends[0] + ends[1]

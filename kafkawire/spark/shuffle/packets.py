@@ -138,10 +138,10 @@ def key_hashes(keys: Sequence[bytes]) -> Hashes:
     return finish_hashes(mixed, 0)
 
 
-def finish_hashes(found: Hashes, set: int | Hashes) -> Hashes:
+def finish_hashes(connections: Hashes, set: int | Hashes) -> Hashes:
     """Mix in the set, which is part of the identity of a connection."""
-    found = (found + np.asarray(set, np.uint64)) * _K3
-    return found ^ (found >> _SHIFT)
+    connections = (connections + np.asarray(set, np.uint64)) * _K3
+    return connections ^ (connections >> _SHIFT)
 
 
 def is_among(several: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
@@ -197,18 +197,18 @@ def fragment_row(block: PacketBlock, numbers: Ints, bucket: int) -> pa.RecordBat
 
 def segments_in(body: bytes) -> Segments:
     """Read segments from a body."""
-    columns, at = _unpacked(SEGMENT_COLUMNS, body)
+    columns, payload_start = _unpacked(SEGMENT_COLUMNS, body)
     captured = columns["captured"].astype(np.int64)
     columns |= {name: columns[name].astype(np.int64) for name in WIDENED}
-    columns |= {"captured": captured, "at": at + np.cumsum(captured) - captured}
+    columns |= {"captured": captured, "at": payload_start + np.cumsum(captured) - captured}
     return Segments(data=body, **columns)
 
 
 def fragments_in(body: bytes) -> tuple[PacketBlock, Ints]:
     """Read packets from a body, numbered from 1; also returns their real numbers."""
-    columns, at = _unpacked(FRAGMENT_COLUMNS, body)
+    columns, payload_start = _unpacked(FRAGMENT_COLUMNS, body)
     captured = columns["captured"]
-    start = at + np.cumsum(captured) - captured
+    start = payload_start + np.cumsum(captured) - captured
     rest = (columns["original"], columns["link"])
     return PacketBlock(body, 0, 1, columns["ts"], start, captured, *rest), columns["packet"]
 
@@ -220,12 +220,12 @@ def _packed(columns: Sequence[npt.NDArray[Any]], payload: bytes | memoryview) ->
 
 def _unpacked(types: dict[str, str], body: bytes) -> tuple[dict[str, npt.NDArray[Any]], int]:
     """Read columns; also returns where the payload starts."""
-    count, at = int.from_bytes(body[:COUNT], "little"), COUNT
+    count, offset = int.from_bytes(body[:COUNT], "little"), COUNT
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, type in types.items():
-        columns[name] = np.frombuffer(body, type, count, at)
-        at += columns[name].nbytes
-    return columns, at
+        columns[name] = np.frombuffer(body, type, count, offset)
+        offset += columns[name].nbytes
+    return columns, offset
 
 
 def _concatenated(segments: Segments, order: Ints) -> tuple[memoryview, list[int]]:
@@ -264,10 +264,10 @@ def concatenated(several: Sequence[Segments]) -> Segments:
 def by_connection(segments: Segments) -> Iterator[tuple[bytes, Segments]]:
     """Group segments by connection; the key is its endpoints, the lower one first."""
     whole = f"V{KEY.itemsize}"
-    found, at = np.unique(_ends(segments).view(whole), return_inverse=True)
-    order = np.argsort(at, kind="stable")
-    cuts = np.searchsorted(at[order], np.arange(len(found) + 1)).tolist()
-    for key, start, end in zip(found.tolist(), cuts, cuts[1:], strict=False):
+    distinct, which = np.unique(_ends(segments).view(whole), return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    cuts = np.searchsorted(which[order], np.arange(len(distinct) + 1)).tolist()
+    for key, start, end in zip(distinct.tolist(), cuts, cuts[1:], strict=False):
         yield key, take(segments, order[start:end])
 
 

@@ -39,8 +39,8 @@ def select_packets(
 
     Returns their offsets, their rows, and the rows of packets that are not plain.
     """
-    plain, _, found, _ = _plain(data, offsets, header, big, set)
-    rows = np.flatnonzero(plain)[is_among(np.frombuffer(ids, np.uint64), found)]
+    plain, _, connections, _ = _plain(data, offsets, header, big, set)
+    rows = np.flatnonzero(plain)[is_among(np.frombuffer(ids, np.uint64), connections)]
     selected = np.frombuffer(offsets, np.int64)[rows]
     return selected.tobytes(), rows.tobytes(), np.flatnonzero(~plain).tobytes()
 
@@ -49,8 +49,8 @@ def _plain(
     data: bytes, offsets: bytes, header: int, big: bool, set: int
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.void], Hashes, Ints]:
     """Return which packets are plain; and their headers, connections and captured bytes."""
-    at = np.frombuffer(offsets, np.int64)
+    starts = np.frombuffer(offsets, np.int64)
     length = np.dtype([("captured", ">u4" if big else "<u4")])
-    captured = take_rows(data, at + 8, length)["captured"].astype(np.int64)
-    plain, heads = plain_rows(data, at + header, captured)
+    captured = take_rows(data, starts + 8, length)["captured"].astype(np.int64)
+    plain, heads = plain_rows(data, starts + header, captured)
     return plain, heads, finish_hashes(header_sums(heads), set), captured[plain]

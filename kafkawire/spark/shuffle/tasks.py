@@ -66,8 +66,8 @@ def on_workers(
     @ascii_safe
     def task(numbers: Iterable[int]) -> Iterator[R]:
         tune()
-        for at in numbers:
-            yield function(items[at])
+        for number in numbers:
+            yield function(items[number])
 
     count = max(1, min(len(items), tasks or len(items)))
     results: list[Any] = (

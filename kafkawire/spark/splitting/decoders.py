@@ -76,5 +76,5 @@ class ResumedPcapng(PcapngDecoder):
 
     def edge(self, block: PacketBlock, row: int, before: Edge) -> Edge:  # noqa: ARG002
         section = self.section
-        at = int(self.places(block)[row])
-        return Edge(at, section.order, tuple(section.interfaces))
+        place = int(self.places(block)[row])
+        return Edge(place, section.order, tuple(section.interfaces))

@@ -44,23 +44,23 @@ class LazySequence(Sequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
     @overload
-    def __getitem__(self, at: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
 
     @overload
-    def __getitem__(self, at: slice) -> list[T]: ...
+    def __getitem__(self, index: slice) -> list[T]: ...
 
-    def __getitem__(self, at: int | slice) -> T | list[T]:
-        if isinstance(at, slice):
-            return [self.value(each) for each in range(*at.indices(len(self)))]
-        if not -len(self) <= at < len(self):
-            raise IndexError(at)
-        return self.value(at % len(self))
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self.value(each) for each in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self.value(index % len(self))
 
     def __iter__(self) -> Iterator[T]:
         return map(self.value, range(len(self)))
 
     @abstractmethod
-    def value(self, at: int) -> T:
+    def value(self, index: int) -> T:
         """Make the value at an index, which is valid."""
 
 
@@ -85,10 +85,10 @@ class Texts(LazySequence[str]):
     def __len__(self) -> int:
         return len(self.codes)
 
-    def value(self, at: int) -> str:
+    def value(self, index: int) -> str:
         """Make a string."""
-        tail = self.tails[self.starts[at] : self.starts[at + 1]]
-        text: str = self.heads[self.codes[at]] + tail.decode("utf-8", "surrogatepass")
+        tail = self.tails[self.starts[index] : self.starts[index + 1]]
+        text: str = self.heads[self.codes[index]] + tail.decode("utf-8", "surrogatepass")
         return text
 
     def take(self, rows: Ints | Indexes) -> Texts:
@@ -160,16 +160,16 @@ class FileList(LazySequence[InputFile]):
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def value(self, at: int) -> InputFile:
+    def value(self, index: int) -> InputFile:
         """Make a file."""
-        name = self.names.value(at)
-        path = name if self.paths is self.names else self.paths.value(at)
-        store, directory = self.origins[self.codes[at]]
-        modified = int(self.modified[at])
+        name = self.names.value(index)
+        path = name if self.paths is self.names else self.paths.value(index)
+        store, directory = self.origins[self.codes[index]]
+        modified = int(self.modified[index])
         return InputFile(
             name,
             path,
-            int(self.sizes[at]),
+            int(self.sizes[index]),
             None if modified == UNKNOWN else modified,
             store,
             directory,
@@ -232,8 +232,8 @@ def _first_of_each(names: Texts, hashes: Ints) -> Ints:
     several = np.flatnonzero(np.isin(hashes, repeated)) if len(repeated) else repeated
     seen: set[str] = set()
     keep = np.ones(len(names), bool)
-    for at in several.tolist():
-        name = names.value(at)
-        keep[at] = name not in seen
+    for index in several.tolist():
+        name = names.value(index)
+        keep[index] = name not in seen
         seen.add(name)
     return np.flatnonzero(keep)

@@ -150,9 +150,9 @@ def _zstd_frame(window: Window, start: int) -> Member | None:
         return None
     descriptor = head[4]
     single = descriptor >> 5 & 1
-    at = 5 + (not single) + _DICTIONARY_BYTES[descriptor & 3]
+    offset = 5 + (not single) + _DICTIONARY_BYTES[descriptor & 3]
     width = (single, 2, 4, 8)[descriptor >> 6]
-    blocks_end = _blocks_end(window, start + at + width)
+    blocks_end = _blocks_end(window, start + offset + width)
     if blocks_end is None:
         return None
     size = blocks_end + (4 if descriptor & 4 else 0) - start
@@ -160,20 +160,20 @@ def _zstd_frame(window: Window, start: int) -> Member | None:
         return None
     if not width:
         return window.counted(start, size)
-    content = int.from_bytes(head[at : at + width], "little") + (256 if width == 2 else 0)
+    content = int.from_bytes(head[offset : offset + width], "little") + (256 if width == 2 else 0)
     return Member(size, content)
 
 
-def _blocks_end(window: Window, at: int) -> int | None:
-    limit = at + MAX_FRAME
-    while at < limit and len(head := window.take(at, 3)) == 3:
+def _blocks_end(window: Window, offset: int) -> int | None:
+    limit = offset + MAX_FRAME
+    while offset < limit and len(head := window.take(offset, 3)) == 3:
         word = int.from_bytes(head, "little")
         kind = word >> 1 & 3
         if kind > _COMPRESSED:
             return None
-        at += 3 + (1 if kind == _RLE else word >> 3)
+        offset += 3 + (1 if kind == _RLE else word >> 3)
         if word & _LAST_BLOCK:
-            return at
+            return offset
     return None
 
 

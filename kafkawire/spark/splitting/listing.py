@@ -43,19 +43,21 @@ def inputs(
     """
 
     def found() -> Iterator[InputFile]:
-        for given in paths:
+        for path in paths:
             try:
-                yield from _listed(given, options or {}, recursive)
+                yield from _listed(path, options or {}, recursive)
             except FileNotFoundError as error:
                 if missing is None:
                     raise
-                missing(str(given), error)
+                missing(str(path), error)
 
     return file_list(found())
 
 
-def _listed(given: str | Path, options: Mapping[str, str], recursive: bool) -> Iterator[InputFile]:
-    text = str(given)
+def _listed(
+    path_or_uri: str | Path, options: Mapping[str, str], recursive: bool
+) -> Iterator[InputFile]:
+    text = str(path_or_uri)
     if not is_uri(text):
         return _local(text, recursive)
     store, path = located(text, options)
@@ -188,7 +190,7 @@ def matches(parts: list[str], pattern: list[str]) -> bool:
     if not pattern:
         return not parts
     if pattern[0] == "**":
-        return any(matches(parts[at:], pattern[1:]) for at in range(len(parts) + 1))
+        return any(matches(parts[start:], pattern[1:]) for start in range(len(parts) + 1))
     if not parts or not fnmatchcase(parts[0], pattern[0]):
         return False
     if parts[0].startswith(".") and not pattern[0].startswith("."):

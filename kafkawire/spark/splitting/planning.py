@@ -76,16 +76,16 @@ def _known(file: InputFile, head: bytes) -> Split | None:
     return None
 
 
-def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
+def _guessed(uncut: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
     """Cut at `lows`; guesses use what is known of the first packet."""
     if len(lows) == 1:
-        return [known]
-    assert known.start is not None
-    second = probe(replace(known, high=known.start.position + 1)).end
-    guess = known.start if second.position == END else second
+        return [uncut]
+    assert uncut.start is not None
+    second = probe(replace(uncut, high=uncut.start.position + 1)).end
+    guess = uncut.start if second.position == END else second
     proofs = []
     for ordinal, (low, high) in enumerate(pairwise([*lows, END])):
-        split = replace(known, ordinal=ordinal, low=low, high=high)
+        split = replace(uncut, ordinal=ordinal, low=low, high=high)
         if ordinal:
             split = replace(split, start=None, first=None, guess=guess)
         if stored:
@@ -95,14 +95,14 @@ def _guessed(known: Split, lows: list[int], stored: list[Mark]) -> list[Split]:
     return proofs
 
 
-def _walked(known: Split, lows: list[int]) -> Iterator[Split]:
+def _walked(uncut: Split, lows: list[int]) -> Iterator[Split]:
     """Cut at the first packet after each of `lows`, by reading."""
-    edge, first, ordinal = known.start, known.first, 0
+    edge, first, ordinal = uncut.start, uncut.first, 0
     assert edge is not None
     assert first is not None
     for low, high in pairwise([*lows, END]):
         if edge.position < high:
-            split = replace(known, ordinal=ordinal, low=low, high=high, start=edge, first=first)
+            split = replace(uncut, ordinal=ordinal, low=low, high=high, start=edge, first=first)
             proof = probe(split)
             yield split
             edge, first, ordinal = proof.end, first + proof.packets, ordinal + 1

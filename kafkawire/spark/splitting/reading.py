@@ -120,11 +120,11 @@ class Reading:
 
     def _settle(self, decoder: Resumed, source: Source) -> None:
         """Keep the problems between start and end."""
-        at = 0 if self._start is None else self._start.position
+        begin = 0 if self._start is None else self._start.position
         self.problems = [
             problem
             for problem in decoder.problems
-            if problem.offset >= at and not self._is_later(problem)
+            if problem.offset >= begin and not self._is_later(problem)
         ]
         if source.problem is not None and self._end.position == END:
             self.problems.append(source.problem)
@@ -184,8 +184,8 @@ def _blocks(decoder: Resumed, pieces: Iterator[Piece], source: Source) -> Iterat
     yield from decoder.finish()
 
 
-def _behind(pieces: list[Piece], at: int) -> Iterator[Piece]:
+def _behind(pieces: list[Piece], skipped: int) -> Iterator[Piece]:
     for data, _ in pieces:
-        if at < len(data):
-            yield Piece(data[at:])
-        at = max(0, at - len(data))
+        if skipped < len(data):
+            yield Piece(data[skipped:])
+        skipped = max(0, skipped - len(data))

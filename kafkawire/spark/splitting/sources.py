@@ -66,18 +66,18 @@ class Plain:
         self._unread = 0
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:
-        at, beyond = start, BEYOND
-        while at < self._size or self._unread:
-            if at < stop:
-                end = min(stop, at + PIECE)
+        position, beyond = start, BEYOND
+        while position < self._size or self._unread:
+            if position < stop:
+                end = min(stop, position + PIECE)
             else:
-                end = at + min(beyond, CHUNK)
+                end = position + min(beyond, CHUNK)
                 beyond *= 2
-            begin, self._unread = at - self._unread, 0
+            begin, self._unread = position - self._unread, 0
             data = self._read(begin, min(end, self._size) - begin)
             if not data:
                 return
-            at = begin + len(data)
+            position = begin + len(data)
             yield Piece(data, is_last_read=True)
 
     def unread(self, count: int) -> None:
@@ -96,11 +96,11 @@ class Packed:
 
     def pieces(self, start: int, stop: int) -> Iterator[Piece]:  # noqa: ARG002
         begin = self._marks[0]
-        at = begin.position
+        position = begin.position
         for data in self._unpacked(*self._marks):
-            at += len(data)
-            if at > start:
-                yield Piece(data[max(0, start - at + len(data)) :])
+            position += len(data)
+            if position > start:
+                yield Piece(data[max(0, start - position + len(data)) :])
 
     def unread(self, count: int) -> None:
         """Do nothing: no piece is marked as the last one read."""
@@ -118,11 +118,11 @@ class Packed:
             if self.confirmed:
                 begin = end
         rest = Unpacked(chunks(self._reader, begin.packed, self._size))
-        at = begin.position
+        position = begin.position
         for data in rest:
-            at += len(data)
-            if at > produced:
-                yield data[max(0, produced - at + len(data)) :]
+            position += len(data)
+            if position > produced:
+                yield data[max(0, produced - position + len(data)) :]
         if rest.problem is not None:
             kind, (reason, offset) = type(rest.problem), rest.problem.args
             self.problem = kind(reason, begin.position + offset)

@@ -116,9 +116,9 @@ def _probable_end(tries: list[Proof], start: Edge) -> Edge | None:
     return None
 
 
-def _news(known: list[CaptureError], problems: Iterable[CaptureError]) -> Iterator[CaptureError]:
+def _news(earlier: list[CaptureError], problems: Iterable[CaptureError]) -> Iterator[CaptureError]:
     """Skip interfaces that were already reported: each split reports them, a file does once."""
-    reported = {each.reason for each in known if isinstance(each, UnsupportedLinkType)}
+    reported = {each.reason for each in earlier if isinstance(each, UnsupportedLinkType)}
     for problem in problems:
         if not isinstance(problem, UnsupportedLinkType) or problem.reason not in reported:
             yield problem

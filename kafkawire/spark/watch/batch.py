@@ -168,12 +168,12 @@ def planned(
         return Plan((), (), ()), []
     plan = make_plan(spark, files, options, lenient=True)
     first = len(commit_log.names)
-    splits: dict[int, list[Split]] = {at: [] for at in range(len(plan.files))}
+    splits: dict[int, list[Split]] = {file_index: [] for file_index in range(len(plan.files))}
     for part in plan.parts:
         splits[part.file].append(part.split)
     taken = [
-        _taken(file, first_packet_time(splits[at])[0], verdict)
-        for at, (file, verdict) in enumerate(zip(plan.files, plan.verdicts, strict=True))
+        _taken(file, first_packet_time(splits[file_index])[0], verdict)
+        for file_index, (file, verdict) in enumerate(zip(plan.files, plan.verdicts, strict=True))
     ]
     # A file that cannot be opened is not taken: it may be readable the next time.
     taken += [

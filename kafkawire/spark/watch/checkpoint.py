@@ -43,7 +43,7 @@ class Checkpoint:
 
         opened: their first packets, sorted. names: by set and topic id.
         """
-        new = {first: count + at for at, first in enumerate(opened)}
+        new = {first: count + offset for offset, first in enumerate(opened)}
         named = {id: name for (_, id), name in names.items()}
         numbers = {**self.numbers.numbers, **new}
         return Checkpoint(ConnectionNumbers(numbers, {**named, **self.numbers.names}), self.states)
@@ -81,17 +81,17 @@ def read_states(
     spark: SparkSession,
     paths: Sequence[Path],
     schema: pa.Schema,
-    made: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]] = lambda batch: [batch],
+    convert: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]] = lambda batch: [batch],
 ) -> DataFrame:
-    """Read the states that an earlier batch wrote; made: converts them."""
+    """Read the states that an earlier batch wrote; convert: turns them into others."""
 
     @ascii_safe
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for at in batch.column(0).to_pylist():
-                with pa.ipc.open_stream(str(paths[at])) as stream:
+            for index in batch.column(0).to_pylist():
+                with pa.ipc.open_stream(str(paths[index])) as stream:
                     for each in stream:
-                        yield from made(each)
+                        yield from convert(each)
 
     tasks = spark.sparkContext.defaultParallelism
     return map_in_arrow(number_frame(spark, len(paths), tasks), step, schema)

@@ -167,31 +167,31 @@ class CommitLog:
             into.mkdir(exist_ok=True)
             (folder / "written" / name).rename(into / name)
 
-    def commit(self, made: Commit) -> None:
+    def commit(self, commit: Commit) -> None:
         """Commit a batch."""
-        staged = self.root / "staging" / made.token
-        if made.state == made.token:
-            (staged / "state").rename(self.root / "state" / made.token)
+        staged = self.root / "staging" / commit.token
+        if commit.state == commit.token:
+            (staged / "state").rename(self.root / "state" / commit.token)
         for folder in (*(staged / "ready").iterdir(), staged / "ready", self.root / "state"):
             _sync(folder)
-        path = self.root / "commits" / f"{made.batch:08d}.json"
-        write(path, json.dumps(asdict(made), indent=1).encode())
-        self.commits.append(made)
-        self.taken.update({Path(file.name).name: file for file in made.files})
+        path = self.root / "commits" / f"{commit.batch:08d}.json"
+        write(path, json.dumps(asdict(commit), indent=1).encode())
+        self.commits.append(commit)
+        self.taken.update({Path(file.name).name: file for file in commit.files})
 
     def publish(self) -> None:
         """Make the last committed batch visible to readers."""
         self._publish(self.commits[-1])
         self._tidy()
 
-    def _publish(self, made: Commit) -> None:
-        ready = self.root / "staging" / made.token / "ready"
+    def _publish(self, commit: Commit) -> None:
+        ready = self.root / "staging" / commit.token / "ready"
         if not ready.is_dir():
             return
         for folder in sorted(ready.iterdir()):
             table = self.output / folder.name
             table.mkdir(exist_ok=True)
-            folder.rename(table / f"batch={made.batch}")
+            folder.rename(table / f"batch={commit.batch}")
             _sync(table)
 
     def _tidy(self) -> None:

@@ -95,14 +95,14 @@ class PairDecoder:
         self._items: list[Located | Ended] = []
         self._bytes = self._n = self._base = self._known_at = 0
 
-    def restore(self, known: list[int], state: bytes) -> None:
-        """Restore the state of an earlier batch. known: connections that were open then."""
+    def restore(self, connections: list[int], state: bytes) -> None:
+        """Restore the state of an earlier batch. connections: those that were open then."""
         engine_state, self._known_at, histories, requests = load(state)
         self._histories = {
             first: ConnectionHistory(row, sessions) for first, row, sessions in histories
         }
         self._engine.restore(engine_state)
-        self._known = set(known)
+        self._known = set(connections)
         self._pairs.restore(requests)
         for history in self._histories.values():
             for exchange in history.sessions.values():
@@ -265,9 +265,9 @@ def readable_checkpoint() -> Iterator[None]:
         raise DamagedCheckpoint(reason) from None
 
 
-def _with_reason(found: Located, reason: str) -> Located:
+def _with_reason(item: Located, reason: str) -> Located:
     """Add the reason why a connection was given up to a row of its pending bytes."""
-    row = found.row
+    row = item.row
     if row.is_message:
-        return found
-    return found._replace(row=row._replace(error=f"{row.error}; {reason}" if row.error else reason))
+        return item
+    return item._replace(row=row._replace(error=f"{row.error}; {reason}" if row.error else reason))

@@ -51,7 +51,7 @@ def group_states(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
     Items are pickled, and only ever come from the job itself.
     """
-    if any(at != BEFORE for at in batch.column("at").to_pylist()):
+    if any(position != BEFORE for position in batch.column("at").to_pylist()):
         raise DamagedCheckpoint("a row that is not the state of a group")
     yield batch
 

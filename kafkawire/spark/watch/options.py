@@ -35,13 +35,13 @@ class WatchOptions:
     idle_ns: int = IDLE_NS
 
 
-def parse_watch_options(given: Mapping[str, Any]) -> tuple[WatchOptions, dict[str, Any]]:
+def parse_watch_options(options: Mapping[str, Any]) -> tuple[WatchOptions, dict[str, Any]]:
     """Take the options of a watch out of all options; also returns the rest. Raises BadOption.
 
     `idleTimeout` is an option of the watch and of the reader.
     """
     watch_options, rest = WatchOptions(), {}
-    for name, value in given.items():
+    for name, value in options.items():
         setter = SETTERS.get(name.lower())
         if setter is not None:
             watch_options = setter(watch_options, name, str(value))

@@ -112,8 +112,8 @@ class BatchDecoder:
         decoder = PairDecoder(self.settings, self._context, self.facts, self.out)
         last_ns, state = self._before.pop(key, State(NO_TIME, b""))
         if state:
-            _, known, pair = load(state)
-            decoder.restore(known, pair)
+            _, connections, pair = load(state)
+            decoder.restore(connections, pair)
         self._decoders[key], self._last[key] = decoder, last_ns
         return decoder
 
@@ -154,8 +154,8 @@ class BatchDecoder:
                 self.out.rows(table, MESSAGE_ROWS[table](row, self._context))
 
     def _write_state(self) -> None:
-        for at in range(0, len(self._states), STATE_ROWS):
-            columns = zip(*self._states[at : at + STATE_ROWS], strict=True)
+        for start in range(0, len(self._states), STATE_ROWS):
+            columns = zip(*self._states[start : start + STATE_ROWS], strict=True)
             arrays = [pa.array(list(c), f.type) for c, f in zip(columns, STATES, strict=True)]
             body = serialise(pa.RecordBatch.from_arrays(arrays, schema=STATES))
             self.out.other("state", CONNECTIONS, 0, 0, body)

@@ -107,8 +107,9 @@ class Watcher:
         reached = last.reached if last else (NO_TIME, "")
         late: list[InputFile] = []
         regular: list[InputFile] = []
-        for at, name, file in fresh:
-            (late if at != NO_TIME and (at, name) < reached else regular).append(file)
+        for first_packet_ns, name, file in fresh:
+            is_late = first_packet_ns != NO_TIME and (first_packet_ns, name) < reached
+            (late if is_late else regular).append(file)
         commits: list[Commit] = []
         for chunk in self._chunks(late):
             if stop():
@@ -116,10 +117,10 @@ class Watcher:
             commits.append(self._run(chunk, late=True))
         open = self.commit_log.last is not None and not self.commit_log.last.closed
         chunks = list(self._chunks(regular)) or ([[]] if closing and open else [])
-        for at, chunk in enumerate(chunks, 1):
+        for number, chunk in enumerate(chunks, 1):
             if stop():
                 return commits
-            commits.append(self._run(chunk, closing=closing and at == len(chunks)))
+            commits.append(self._run(chunk, closing=closing and number == len(chunks)))
         return commits
 
     def take_frame(self, frame: DataFrame, _batch_id: int) -> None:

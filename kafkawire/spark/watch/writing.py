@@ -51,12 +51,14 @@ class ConnectionNumbers:
 class TableFinisher:
     """Finishes batches of a table of a watch. files: number of files so far."""
 
-    def __init__(self, table: str, known: ConnectionNumbers, files: int, options: Options) -> None:
-        facts = known.facts()
+    def __init__(
+        self, table: str, numbers: ConnectionNumbers, files: int, options: Options
+    ) -> None:
+        facts = numbers.facts()
         schema = TABLES[table].schema
         self._finish = Finish(facts, [0] * max(files, 1), None, schema)
         self._numbers = np.array(
-            [known.numbers[first] for first in facts.firsts.tolist()], np.int64
+            [numbers.numbers[first] for first in facts.firsts.tolist()], np.int64
         )
         self._keep = keep(table, options)
 
@@ -118,10 +120,10 @@ class TaskFiles:
 
 
 def finished_records(
-    batches: Iterable[pa.RecordBatch], known: ConnectionNumbers, files: int, options: Options
+    batches: Iterable[pa.RecordBatch], numbers: ConnectionNumbers, files: int, options: Options
 ) -> Iterator[pa.RecordBatch]:
     """Finish the rows of the table `records`. batches: output rows of this table alone."""
-    finish = TableFinisher(RECORDS, known, files, options)
+    finish = TableFinisher(RECORDS, numbers, files, options)
     for batch in batches:
         for body in batch.column("body").to_pylist():
             yield from map(finish.batch, deserialise(body))
@@ -131,7 +133,7 @@ def finished_records(
 def write_rows(
     batches: Iterable[pa.RecordBatch],
     folder: Path,
-    known: ConnectionNumbers,
+    numbers: ConnectionNumbers,
     files: int,
     options: Options,
     values: RecordValues | None = None,
@@ -151,7 +153,7 @@ def write_rows(
                     rows_of_table = one
                     if kind == "rows":
                         if table not in finish:
-                            finish[table] = TableFinisher(table, known, files, options)
+                            finish[table] = TableFinisher(table, numbers, files, options)
                         rows_of_table = finish[table].batch(one)
                         if values is not None and table == RECORDS:
                             rows_of_table = with_values(rows_of_table, values)

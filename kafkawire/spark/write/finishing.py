@@ -133,8 +133,8 @@ class Finish:
         """Return the names of ids, or `otherwise` for unknown ids."""
         if self._several:
             ids = pc.binary_join_element_wise(pa.array(sets).cast(pa.string()), ids, ":")
-        at = pc.index_in(ids, self._ids, skip_nulls=True)
-        return pc.coalesce(self._names.take(at), otherwise)
+        indexes = pc.index_in(ids, self._ids, skip_nulls=True)
+        return pc.coalesce(self._names.take(indexes), otherwise)
 
     def _structs(self, values: pa.Array, sets: Ints) -> pa.Array:
         fields = list(values.type)

@@ -29,12 +29,12 @@ class InputEntries(LazySequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self.plan.files) + len(self.plan.skipped)
 
-    def value(self, at: int) -> dict[str, Any]:
+    def value(self, index: int) -> dict[str, Any]:
         """Make an entry."""
         plan = self.plan
-        if at < len(plan.files):
-            return entry(plan.files[at], plan.verdicts[at])
-        name, verdict, file = plan.skipped[at - len(plan.files)]
+        if index < len(plan.files):
+            return entry(plan.files[index], plan.verdicts[index])
+        name, verdict, file = plan.skipped[index - len(plan.files)]
         return entry(file, verdict, name)
 
 
@@ -59,8 +59,8 @@ def manifest_pieces(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def _list_pieces(values: Sequence[Any]) -> Iterator[str]:
     start = "[\n  "
-    for at in range(0, len(values), ENTRIES):
-        yield start + ",\n  ".join(_indented(each, 2) for each in values[at : at + ENTRIES])
+    for first in range(0, len(values), ENTRIES):
+        yield start + ",\n  ".join(_indented(each, 2) for each in values[first : first + ENTRIES])
         start = ",\n  "
     yield "\n ]"
 

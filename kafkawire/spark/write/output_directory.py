@@ -268,12 +268,12 @@ class OutputDirectory:
         return OutputRefused(self.store.uri(self.root), reason)
 
 
-def _earlier(found: Mapping[str, Any]) -> Earlier:
+def _earlier(content: Mapping[str, Any]) -> Earlier:
     """Read what a manifest, or the record of an unfinished job, says. Raises ValueError."""
-    files = found.get("files", [])
+    files = content.get("files", [])
     names = [each if isinstance(each, str) else each["name"] for each in files]
-    applications = found.get("applications", [])
-    tables = [*found["tables"]]
+    applications = content.get("applications", [])
+    tables = [*content["tables"]]
     for name in names:
         if not PART_NAME.fullmatch(name) or ".." in name.split("/"):
             raise ValueError(f"jobs write no file {name!r}")

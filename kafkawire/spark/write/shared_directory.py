@@ -84,12 +84,12 @@ class SpilledTable:
         def step(batches: Iterable[pa.RecordBatch]) -> Batches:
             tune()
             for batch in batches:
-                for at in batch.column(0).to_pylist():
-                    yield from finish(read_file_batches(scratch, names[at]))
+                for index in batch.column(0).to_pylist():
+                    yield from finish(read_file_batches(scratch, names[index]))
 
         numbers = number_frame(self.spark, len(names), FRAME_TASKS * core_count(self.spark))
-        found: DataFrame = numbers.mapInArrow(step, from_arrow_schema(finish.schema))
-        return found
+        frame: DataFrame = numbers.mapInArrow(step, from_arrow_schema(finish.schema))
+        return frame
 
     def write(self, folder: TableDirectory, tasks: int) -> list[tuple[str, int]]:
         """Write the table in at most `tasks` tasks; returns Parquet files and their rows."""
@@ -103,8 +103,8 @@ class SpilledTable:
                 batch for name in names for batch in read_file_batches(scratch, name)
             )
 
-        found = on_workers(self.spark, step, distribute(self.files, tasks))
-        return [*self.written, *(file for files in found for file in files)]
+        files_of_tasks = on_workers(self.spark, step, distribute(self.files, tasks))
+        return [*self.written, *(file for files in files_of_tasks for file in files)]
 
     def release(self) -> None:
         """Remove the files."""
@@ -133,8 +133,8 @@ def decode(
     directory: returns the one of a table's files; visits write there what needs no facts of other
     tasks, if the plan knows the first packets of connections.
     """
-    made = {table: needed(table, schema.names, options) for table, schema in schemas.items()}
-    work = Work(plan, made, options, scratch)
+    columns = {table: needed(table, schema.names, options) for table, schema in schemas.items()}
+    work = Work(plan, columns, options, scratch)
     folders = directories(plan, schemas, options, directory)
     output = decode_packets(spark, work, partitioner, groups, folders)
     facts = sum_up(output.facts)
@@ -166,8 +166,8 @@ def finish(
     decode_chunks = work.decode_chunks()
 
     def decode_chunk(name: str) -> TaskOutput:
-        made = decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]}, CHUNK)])
-        return collect_output(made, scratch, groups)
+        rows = decode_chunks([pa.RecordBatch.from_pydict({"name": [name], "body": [b""]}, CHUNK)])
+        return collect_output(rows, scratch, groups)
 
     for one in on_workers(spark, decode_chunk, output.chunks):
         output.add(one)
@@ -206,15 +206,17 @@ def decode_packets(
     visits, regions = len(plan.visits), len(plan.regions)
     decode_buckets = work.decode_buckets(partitioner)
 
-    def decode_in_place(at: int) -> TaskOutput:
+    def decode_in_place(index: int) -> TaskOutput:
         # Visits take longest, so they start first.
-        is_visit = at < visits
+        is_visit = index < visits
         with FileWriters(folders if is_visit or regions <= visits else NO_FOLDERS) as writers:
             if is_visit:
                 step = work.decode_visits(writers.write)
             else:
                 step = work.decode_regions(partitioner, writers.write)
-            numbers = pa.RecordBatch.from_pydict({"id": [at if is_visit else at - visits]}, NUMBER)
+            numbers = pa.RecordBatch.from_pydict(
+                {"id": [index if is_visit else index - visits]}, NUMBER
+            )
             output = collect_output(step([numbers]), scratch, groups)
             output.written.update(writers.finish())
             return output
@@ -226,8 +228,8 @@ def decode_packets(
     shuffled = [(bucket, sorted(stored)) for bucket, stored in sorted(output.shuffled.items())]
 
     def decode_bucket(bucket: tuple[int, list[StoredPackets]]) -> TaskOutput:
-        made = decode_buckets(stored_rows(scratch, *bucket))
-        return collect_output(made, scratch, groups)
+        rows = decode_buckets(stored_rows(scratch, *bucket))
+        return collect_output(rows, scratch, groups)
 
     for one in on_workers(spark, decode_bucket, shuffled):
         output.add(one)

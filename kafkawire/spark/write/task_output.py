@@ -72,9 +72,9 @@ class TaskOutput:
         """Take out the rows of IP fragments, by bucket and in order."""
         taken = []
         for bucket, stored in sorted(self.shuffled.items()):
-            found = sorted(each for each in stored if each.kind == Kind.FRAGMENTS)
-            if found:
-                taken.append((bucket, found))
+            fragments = sorted(each for each in stored if each.kind == Kind.FRAGMENTS)
+            if fragments:
+                taken.append((bucket, fragments))
                 self.shuffled[bucket] = [each for each in stored if each.kind != Kind.FRAGMENTS]
         return taken
 
@@ -111,14 +111,14 @@ class TaskFile:
         return self._opened
 
 
-def collect_output(made: Batches, scratch: Scratch, groups: int) -> TaskOutput:
+def collect_output(batches: Batches, scratch: Scratch, groups: int) -> TaskOutput:
     """Collect the output of a step; packets and group items are appended to a file."""
     output = TaskOutput()
     with ExitStack() as stack:
         file = TaskFile(stack, scratch, groups)
-        for batch in made:
+        for batch in batches:
             columns = [column.to_pylist() for column in batch.columns]
-            for kind, name, at, n, body in zip(*columns, strict=True):
+            for kind, name, position, n, body in zip(*columns, strict=True):
                 if kind == "rows":
                     output.rows[name].append((os.fsdecode(body), n))
                 elif kind == "chunk":
@@ -126,9 +126,9 @@ def collect_output(made: Batches, scratch: Scratch, groups: int) -> TaskOutput:
                 elif kind == "facts":
                     output.facts.append(body)
                 elif kind == ITEM:
-                    file.item(GroupItem(name, at, n, body))
+                    file.item(GroupItem(name, position, n, body))
                 elif kind == PACKETS:
-                    output.shuffled[n].append(file.packets(int(name), at, body))
+                    output.shuffled[n].append(file.packets(int(name), position, body))
         for bucket, runs in file.runs().items():
             output.items[bucket] += runs
     return output
@@ -138,5 +138,5 @@ def stored_rows(
     scratch: Scratch, bucket: int, rows: Iterable[StoredPackets]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the packets of a bucket."""
-    for kind, packet, file, at, size in rows:
-        yield row_of(bucket, Kind(kind), packet, scratch.read_range(file, at, size))
+    for kind, packet, file, position, size in rows:
+        yield row_of(bucket, Kind(kind), packet, scratch.read_range(file, position, size))

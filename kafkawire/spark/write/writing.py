@@ -55,8 +55,8 @@ BUFFER_BYTES: Final = 16 << 20
 def times(batch: pa.RecordBatch) -> Ints:
     """Return the time of each row in microseconds, or NEVER."""
     columns = [batch.column(name) for name in TIMES if name in batch.schema.names]
-    known = pc.coalesce(*columns).cast(pa.int64())
-    return ints(pc.fill_null(known, NEVER))
+    first_times = pc.coalesce(*columns).cast(pa.int64())
+    return ints(pc.fill_null(first_times, NEVER))
 
 
 def by_partition(
@@ -72,9 +72,9 @@ def by_partition(
     names = ["unknown"]
     if by_api:
         apis = pa.chunked_array([batch.column("api_name") for batch in batches])
-        known = pc.fill_null(apis.combine_chunks(), "unknown").dictionary_encode()
-        names = known.dictionary.to_pylist()
-        sort_key = sort_key * len(names) + ints(known.indices)
+        dictionary = pc.fill_null(apis.combine_chunks(), "unknown").dictionary_encode()
+        names = dictionary.dictionary.to_pylist()
+        sort_key = sort_key * len(names) + ints(dictionary.indices)
     if (sort_key == sort_key[0]).all() and (np.diff(when) >= 0).all():
         yield _partition(sort_key[0], names, by_api=by_api), batches
         return
@@ -121,13 +121,13 @@ class TableDirectory:
         choose_files = fs.FileSelector(self.path, recursive=True, allow_not_found=True)
         start = len(self.path.strip("/")) + 1
         sizes: dict[str, int] = {}
-        for found in store.get_file_info(choose_files):
-            name = found.path.lstrip("/")[start:]
+        for info in store.get_file_info(choose_files):
+            name = info.path.lstrip("/")[start:]
             if name in rows:
-                sizes[name] = found.size or 0
+                sizes[name] = info.size or 0
             elif is_part(name, [self.application]):
                 with suppress(FileNotFoundError):
-                    store.delete_file(found.path)
+                    store.delete_file(info.path)
         for name in rows:
             if name not in sizes:
                 raise FileNotFoundError(
@@ -179,9 +179,9 @@ class TableWriter:
     def finish(self) -> list[tuple[str, int]]:
         """Write everything; returns the files and their rows."""
         self._cut()
-        found = [partition.close() for partition in self._files.values()]
+        closed = [partition.close() for partition in self._files.values()]
         pa.default_memory_pool().release_unused()
-        return found
+        return closed
 
     def _cut(self) -> None:
         if not self._uncut:
