@@ -136,7 +136,8 @@ class Server(ClusterShell):
 
     def _machine(self, nodes: Sequence[LocalNode], rng: random.Random) -> LocalCluster:
         """Compose the cluster; with ZooKeeper, its brokers connect to each other."""
-        options = FrontOptions(self.config.passwords)
+        reports = self.observers.on_report is not None
+        options = FrontOptions(self.config.passwords, reports=reports)
 
         def new_uuid() -> bytes:
             return random_uuid(rng)

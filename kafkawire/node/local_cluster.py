@@ -36,6 +36,7 @@ from .effects import Stopped
 from .events import ShutdownRequested
 from .front.front import Accepted, ClientEvent, NodeFront
 from .front.front import Effect as FrontEffect
+from .front.front import Event as FrontEvent
 from .front.options import DEFAULT, FrontOptions
 from .lifecycle import BrokerState
 from .links import LinkEffect, Links, OfConnection, Queue
@@ -166,9 +167,17 @@ class LocalCluster:
 
         Raises what `Node` raises if one cannot start, UnsupportedVersion for an OperatorRequest.
         """
+        if isinstance(event, Received) and not self._queue:  # most are, and nothing is before it
+            node_id = self._node_of.get(event.connection)
+            if node_id is not None:
+                self._handle_on(node_id, event, now)
+        else:
+            self._dispatch(event, now)
+        return self._finish(now)
+
+    def _dispatch(self, event: ClusterEvent, now: float) -> None:
+        """Carry out an event of the operator, queue one for a node."""
         match event:
-            case Received():
-                self._client_event(event)
             case Connected():
                 self._accept(event)
             case NodeStarted():
@@ -188,7 +197,6 @@ class LocalCluster:
                     self._running[node_id].clients.discard(event.connection)
             case _:
                 self._client_event(event)
-        return self._finish(now)
 
     def _accept(self, event: Connected) -> None:
         running = self._running.get(event.node_id)
@@ -225,7 +233,8 @@ class LocalCluster:
 
     def _finish(self, now: float) -> list[Effect]:
         """Handle what is queued; return the effects."""
-        self._run(now)
+        if self._queue:
+            self._run(now)
         effects, self._effects = self._effects, []
         if self._links.effects:
             effects += self._links.take_effects()
@@ -235,10 +244,15 @@ class LocalCluster:
         queue = self._queue
         while queue:
             node_id, event = queue.popleft()
-            running = self._running.get(node_id)
-            if running is not None:
-                self._take(node_id, running.handle(event, now))
-                self._set_deadline(node_id)
+            self._handle_on(node_id, event, now)
+
+    def _handle_on(self, node_id: int, event: FrontEvent, now: float) -> None:
+        """Let a node handle an event, if it runs."""
+        running = self._running.get(node_id)
+        if running is not None:
+            self._take(node_id, running.handle(event, now))
+            if node_id in self._running:
+                self._deadlines.set(node_id, running.next_deadline())
 
     def _operate(self, request: OperatorRequest) -> None:
         """Send a request of the operator to a broker that reaches the others."""
@@ -280,7 +294,11 @@ class LocalCluster:
     # -- effects of nodes
 
     def _take(self, node_id: int, effects: Iterable[FrontEffect]) -> None:
+        clients, taken = self._node_of, self._effects
         for effect in effects:
+            if isinstance(effect, Reply) and effect.connection in clients:  # most are
+                taken.append(effect)
+                continue
             take = _TAKE.get(type(effect))
             if take is not None:
                 take(self, node_id, effect)

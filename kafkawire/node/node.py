@@ -108,7 +108,10 @@ class Node:
                 self._settle(now)
         except FAILURES as error:
             self._fail(error)
-        return None if self.stopped else result, self._take_effects()
+        effects = parts.effects
+        if effects:
+            parts.effects = []
+        return None if self.stopped else result, effects
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""

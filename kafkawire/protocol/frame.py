@@ -13,6 +13,8 @@ frame.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from ..errors import (
@@ -41,6 +43,10 @@ from .packages import KAFKA, Package
 
 SIZE: Final = 4
 """Bytes of the length prefix; it does not count itself."""
+RESPONSE_HEAD: Final = Struct(">ii")
+"""Size and correlation id."""
+NO_TAGS: Final = b"\0"
+"""The tagged fields of a flexible header, if it has none."""
 LARGE: Final = 1 << 16
 """A frame beyond this size is decoded where it is: its body is not copied."""
 
@@ -324,3 +330,24 @@ def encode_frame_buffers(
     size = len(head) + sum(map(len, body))
     body[0] = size.to_bytes(SIZE, "big") + head + body[0]
     return body
+
+
+def encode_response_buffers(message: Message, version: int, correlation_id: int) -> list[bytes]:
+    """Encode a response of Kafka's in pieces, without tagged fields in its header.
+
+    Raises EncodeError, UnsupportedVersion, and UnknownApiKey for what is not a response.
+    """
+    body = message.encode_buffers(version)
+    tags = _header_tags(type(message).__name__, version)
+    size = SIZE + len(tags) + (len(body[0]) if len(body) == 1 else sum(map(len, body)))
+    body[0] = RESPONSE_HEAD.pack(size, correlation_id) + tags + body[0]
+    return body
+
+
+@cache
+def _header_tags(name: str, version: int) -> bytes:
+    """Return the tagged fields in the header of a response, of which there are none."""
+    info = KAFKA.index.get(name)
+    if info.api_key is None or info.type != "response":
+        raise UnknownApiKey(f"{info.name} is not a response")
+    return NO_TAGS if response_header_version(info.api_key, version) else b""

@@ -90,11 +90,13 @@ class ReplicaManager:
 
     def next_deadline(self) -> float:
         """Return when to call `advance`; there is always a next check of the ISRs."""
-        due = min(self._shrink_at, self._checkpoint_at)
+        due, checkpoint_at = self._shrink_at, self._checkpoint_at
+        if checkpoint_at < due:
+            due = checkpoint_at
         if self._has_delayed:
             for purgatory in self._purgatories:
-                if purgatory.waiting:
-                    due = min(due, purgatory.next_deadline())
+                if purgatory.waiting and (earliest := purgatory.next_deadline()) < due:
+                    due = earliest
         if self._alter.unsent or self._fetchers:
             now = self._now
             others = [self._alter.next_deadline(now) if self._alter.unsent else None]

@@ -26,6 +26,7 @@ from kafkawire.messages.produce_request import (
     TopicProduceData,
 )
 from kafkawire.protocol import request_header_version, response_header_version
+from kafkawire.protocol.frame import encode_response_buffers
 from tests import golden
 
 
@@ -54,6 +55,25 @@ def test_every_frame_decodes_and_encodes_to_the_same_bytes() -> None:
         assert again == raw, where
         frames += 1
     assert frames == 2208
+
+
+def test_a_broker_encodes_responses_without_a_header_object_to_the_same_bytes() -> None:
+    frames = 0
+    for row in golden.rows("frames"):
+        if row["type"] != "response":
+            continue
+        raw = bytes.fromhex(row["hex"])
+        frame = kafkawire.decode_frame(raw, response_to=(row["api_key"], row["version"]))
+        if frame.header.unknown_tags:
+            continue
+        pieces = encode_response_buffers(frame.body, frame.body_version, frame.correlation_id)
+        assert b"".join(pieces) == raw, f"{row['message']} v{row['version']} {row['kind']}"
+        frames += 1
+    assert frames > 500
+    records = PartitionProduceData(index=0, records=bytes(100))
+    request = ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=[records])])
+    with pytest.raises(UnknownApiKey, match="ProduceRequest is not a response"):
+        encode_response_buffers(request, 9, 1)
 
 
 def test_header_versions_are_those_of_the_facts() -> None:

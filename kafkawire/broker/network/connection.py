@@ -66,7 +66,9 @@ class Connection:
         """Whether it can use a time slice: to continue its request, or to take the next one."""
         if self.working or self.busy is not None:
             return self.working and not self.closing
-        return len(self.buffer) >= SIZE and self.ready
+        return len(self.buffer) >= SIZE and not (
+            self.draining or self.closing or self.silent or self.muted
+        )
 
     @property
     def may_read(self) -> bool:

@@ -7,7 +7,7 @@ arrival until its request is taken or its connection closes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ..bounds import Bounds
 from ..configs import Settings
@@ -25,6 +25,8 @@ class Connections(Mapping[int, Connection]):
         configured = settings.number("queued.max.request.bytes")
         self.most_buffered = configured if configured > 0 else bounds.buffered_bytes
         self._by_id: dict[int, Connection] = {}
+        self.find: Callable[[int], Connection | None] = self._by_id.get
+        """Return a connection, None if there is none with this number."""
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
         self._open = 0
@@ -38,10 +40,6 @@ class Connections(Mapping[int, Connection]):
 
     def __len__(self) -> int:
         return len(self._by_id)
-
-    def find(self, connection_id: int) -> Connection | None:
-        """Find a connection."""
-        return self._by_id.get(connection_id)
 
     def add(self, connection: Connection) -> str | None:
         """Add a connection; return why it must be closed at once, or None."""
@@ -80,11 +78,6 @@ class Connections(Mapping[int, Connection]):
         if connection is not None:
             self.close(connection)
         return connection
-
-    def receive(self, connection: Connection, data: bytes) -> None:
-        """Buffer the bytes received on a connection."""
-        connection.buffer += data
-        self.buffered += len(data)
 
     def excess(self) -> tuple[Connection, str]:
         """Return the connection to close, and why, where all together exceed `most_buffered`.

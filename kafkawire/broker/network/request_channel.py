@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from ...errors import EncodeError
 from ...primitives import Message
-from ...protocol import ErrorCode, encode_frame_buffers
+from ...protocol import ErrorCode
+from ...protocol.frame import encode_response_buffers
 from ..bounds import UNSENT
 from ..context import Context
 from ..effects import AwaitDrain, Close, Reply, Report
@@ -77,7 +78,8 @@ class RequestChannel:
             if encoded is None:
                 return
             message, frame = encoded
-        self.report(request, message, now)
+        if self.context.reports:
+            self.report(request, message, now)
         if fault is not None and fault.action is Action.DELAY:
             self._delayed[reply_to] = frame
             self.context.deadlines.set(ReplyDue(reply_to), now + fault.delay)
@@ -189,7 +191,7 @@ class RequestChannel:
         if connection.closing:
             return
         self.context.effects.append(Reply(connection.id, frame))
-        size = sum(map(len, frame))
+        size = len(frame[0]) if len(frame) == 1 else sum(map(len, frame))
         connection.unsent += size
         self.scheduler.sent += size
         if connection.unsent > UNSENT:
@@ -206,11 +208,11 @@ def _encode(message: Message | Fetched, request: Request) -> list[bytes]:
     if isinstance(message, Fetched):
         return message.frame(request.version, request.correlation_id)
     try:
-        return encode_frame_buffers(message, request.version, request.correlation_id)
+        return encode_response_buffers(message, request.version, request.correlation_id)
     except EncodeError:
         if not shorten_error_messages(message, request.version):
             raise
-        return encode_frame_buffers(message, request.version, request.correlation_id)
+        return encode_response_buffers(message, request.version, request.correlation_id)
 
 
 def unexpected(error: Exception) -> str:

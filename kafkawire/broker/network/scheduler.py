@@ -37,11 +37,6 @@ class RequestScheduler:
         self.backlog: deque[Connection] = deque()
         self._touched: list[Connection] = []
 
-    @property
-    def has_queued(self) -> bool:
-        """Whether connections are queued."""
-        return bool(self.ready or self.backlog)
-
     def received(self, connection: Connection) -> None:
         """Schedule a connection that received bytes."""
         if connection.queued:
@@ -71,7 +66,8 @@ class RequestScheduler:
                 size = process(connection, now)
                 requests = 0 if connection.working else requests - 1
                 room -= size + self.sent - sent
-                more = size > 0 and connection.has_work
+                waits = connection.buffer or connection.working
+                more = size > 0 and bool(waits) and connection.has_work
             if more:
                 backlog.append(connection)  # its time slice is over, its requests may not be
                 break
@@ -80,6 +76,8 @@ class RequestScheduler:
             backlog.extend(ready)
             ready.clear()
         for connection in touched:
+            if not (connection.buffer or connection.paused):
+                continue  # it is read from, and may be
             if connection.paused is connection.may_read and not connection.closing:
                 connection.paused = not connection.paused
                 effect = PauseReading if connection.paused else ResumeReading

@@ -119,7 +119,8 @@ class SocketServer:
         if not connection.buffer:
             connection.last_active = now
         connections = self.connections
-        connections.receive(connection, event.data)
+        connection.buffer += event.data
+        connections.buffered += len(event.data)
         self.scheduler.received(connection)
         if connections.buffered > connections.most_buffered:
             self.channel.close(*connections.excess())

@@ -179,9 +179,14 @@ class TransactionCoordinators:
         if loaded is not None and key == self._log.key(key.partition):
             self._changed(loaded, loaded.committed(offset), now)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether `run` has nothing to do."""
+        return self.markers.is_idle and not self._log.failed
+
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
-        if self.markers.is_idle and not self._log.failed:
+        if self.is_idle:
             return
         self._markers.send(now)
         done = deque(self.markers.take_done())

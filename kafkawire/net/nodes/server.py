@@ -13,6 +13,7 @@ import random
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -83,7 +84,8 @@ class NodeServer(Shell):
         rng = random.SystemRandom()
         new_uuid = partial(random_uuid, rng)
         node = Node(config, disks, rng, new_uuid, self.now())
-        self.machine = self._front = NodeFront(node, config, new_uuid, rng.random, front)
+        options = replace(front, reports=self.observers.on_report is not None)
+        self.machine = self._front = NodeFront(node, config, new_uuid, rng.random, options)
 
     # -- lifecycle
 

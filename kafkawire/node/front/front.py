@@ -107,8 +107,9 @@ class NodeFront:
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
-        coordinators = self.broker.transactions.coordinators
-        self._sources = node.next_deadline, coordinators.markers.next_deadline
+        self._with_scheduler = [(each, each.scheduler) for each in self._served]
+        self._coordinators = self.broker.transactions.coordinators
+        self._sources = node.next_deadline, self._coordinators.markers.next_deadline
         """Who has deadlines, besides those that are kept in `Deadlines`."""
         self._deadlines = self._kept_deadlines()
         self._failed = self.broker.failed_appends
@@ -134,7 +135,8 @@ class NodeFront:
             (self.config.controller_listeners, CONTROLLER_HANDLERS),
         ):
             if addresses:
-                context = self._context(reports=handlers is HANDLERS)
+                reports = self._options.reports and handlers is HANDLERS
+                context = self._context(reports)
                 endpoints = self._endpoints(addresses)
                 served = Listeners(endpoints, context, handlers, self.config.protocol, users)
                 listeners |= dict.fromkeys(served.endpoints, served)
@@ -218,7 +220,10 @@ class NodeFront:
     def _has_queued(self) -> bool:
         if self.machines.effects:
             return True
-        return any(listeners.scheduler.has_queued for listeners in self._served)
+        for _, scheduler in self._with_scheduler:
+            if scheduler.ready or scheduler.backlog:
+                return True
+        return False
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
@@ -242,21 +247,23 @@ class NodeFront:
     def _finish(self, now: float, *, with_backlog: bool = False) -> list[Effect]:
         """Handle what the machines returned, and serve the listeners."""
         self._now = now
-        machines = self.machines
+        machines, node = self.machines, self.machines.node
         for _ in range(PASSES):
-            self._drain(now)
-            if machines.node.stopped:
+            if machines.effects or not self._coordinators.is_idle:
+                self._drain(now)
+            if node.stopped:
                 break
-            for listeners in self._served:
-                if listeners.scheduler.ready or (with_backlog and listeners.scheduler.backlog):
+            for listeners, scheduler in self._with_scheduler:
+                if scheduler.ready or (with_backlog and scheduler.backlog):
                     listeners.run(now, with_backlog=with_backlog)
-            if any(self._failed) and not machines.node.stopped:
-                self.broker.reload_failed(now)
+            for failed in self._failed:
+                if failed and not node.stopped:
+                    self.broker.reload_failed(now)
             if not machines.effects:
                 break
         effects = self._effects.copy()
         self._effects.clear()
-        if machines.node.stopped:  # clients get nothing more: it may not be true
+        if node.stopped:  # clients get nothing more: it may not be true
             return [each for each in effects if not isinstance(each, ClientEffect)]
         return effects
 
@@ -270,7 +277,7 @@ class NodeFront:
                 self._machine_effect(effects.popleft(), now)
             if self.machines.node.stopped:
                 return
-            self.broker.transactions.coordinators.run(now)
+            self._coordinators.run(now)
             if not effects:
                 return
 

@@ -16,12 +16,14 @@ class FrontOptions:
 
     passwords: user -> password, for listeners with SASL. topics: name -> partitions,
     created as soon as there are enough brokers, unless they exist. load_seconds: how long a new
-    group coordinator loads. ensemble: what brokers before 2.8 read in ZooKeeper; None without it.
+    group coordinator loads. reports: whether requests are reported, with `Report`. ensemble: what
+    brokers before 2.8 read in ZooKeeper; None without it.
     """
 
     passwords: Mapping[str, str] = field(default_factory=dict)
     topics: Mapping[str, int] = field(default_factory=dict)
     load_seconds: float = 0.0
+    reports: bool = True
     ensemble: Ensemble | None = None
 
 

@@ -95,6 +95,10 @@ class MemoryFile:
         end = min(end, self.size)
         parts: list[bytes | bytearray | memoryview] = []
         index = bisect_right(self._starts, position) - 1
+        if position < end:
+            start, data = self._starts[index], self._chunks[index].data
+            if end <= start + len(data) and end - position < len(data):
+                return bytes(memoryview(data)[position - start : end - start])
         while position < end:
             start, data = self._starts[index], self._chunks[index].data
             stop = min(end, start + len(data))
