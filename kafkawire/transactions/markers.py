@@ -82,7 +82,7 @@ class TransactionMarkers:
     def add(self, marker: WriteMarkers) -> None:
         """Begin with the markers of a transaction."""
         self._missing[marker] = set(marker.partitions)
-        self._due.extend(Item(marker, each) for each in marker.partitions)
+        self._due.extend(Item(marker, each) for each in sorted(marker.partitions))
         if not marker.partitions:
             self._finish(marker)
 

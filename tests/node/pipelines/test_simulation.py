@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Final
 
 import pytest
+
+from tests.conftest import ROOT
 
 from ..scenario import GROUPS_EVERY, Composition
 from .checker import Outcome
@@ -16,6 +21,10 @@ from .simulation import PipelineSimulation, with_pipeline
 
 SEEDS: Final = [2 + number * GROUPS_EVERY for number in range(len(WORKERS))]
 """One for each protocol of groups."""
+REPLAYED: Final = """
+from tests.node.pipelines.simulation import PipelineSimulation, with_pipeline
+print(PipelineSimulation(with_pipeline(2)).simulate())
+"""
 
 
 @pytest.mark.parametrize("composition", Composition, ids=lambda each: each.name)
@@ -35,3 +44,21 @@ def test_what_the_simulation_does_happens(composition: Composition) -> None:
 def test_the_seeds_have_all_protocols() -> None:
     workers = [PipelineSimulation(with_pipeline(seed)).worker for seed in SEEDS]
     assert workers == list(WORKERS)
+
+
+def test_a_seed_plays_again_in_another_process() -> None:
+    """Whatever its hashes are."""
+
+    def replayed(hash_seed: str) -> str:
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", REPLAYED],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
+        return done.stdout
+
+    assert replayed("1") == replayed("2") != ""
