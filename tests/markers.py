@@ -28,7 +28,12 @@ TESTS: Final = Path(__file__).resolve().parent
 JAVA_FIXTURES: Final = frozenset(
     {"installation", "java", "kafka", "kafka_tools", "own_kafka", "serialised_by_java"}
 )
-JAVA_FOLDERS: Final = ("conformance/test_kafka_3_9.py", "interop", "real")
+JAVA_FOLDERS: Final = (
+    "client/real/test_kafka_3_9.py",
+    "conformance/test_kafka_3_9.py",
+    "interop",
+    "real",
+)
 SPARK_FOLDERS: Final = ("spark",)
 NO_SPARK_FOLDERS: Final = ("spark/splitting",)
 """Under a folder of Spark's, but without a session."""
