@@ -117,7 +117,7 @@ def test_share_groups_are_not_offered(here: dict[str, str], admin: Admin) -> Non
     admin.create_topic("shared", partitions=1)
     with ShareConsumer({**here, "group.id": "shared"}) as consumer:
         consumer.subscribe(["shared"])
-        with pytest.raises(ClientError, match="they need Apache Kafka 4.2 or later"):
+        with pytest.raises(ClientError, match=r"they need Apache Kafka 4\.2 or later"):
             consumer.poll(30)
     with pytest.raises(ClientError, match="STREAMS_GROUP_DESCRIBE: the broker supports no version"):
         admin.describe_streams_groups(["streams"])

@@ -23,6 +23,7 @@ SESSION_MS: Final = 45_000
 """Long enough for a static member to come back after the slow start of a JVM."""
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 RESETS: Final = ("earliest", "latest", "none")
+CLASSIC: Final = "classic"
 Held = frozenset[tuple[str, int]]
 
 
@@ -74,7 +75,8 @@ class Consume:
     """How a reader consumes a topic, in a group.
 
     strategy: the assignor, by Kafka's short name; None for the implementation's default.
-    auto_commit_ms: the auto-commit interval; None to disable it.
+    auto_commit_ms: the auto-commit interval; None to disable it. protocol: `classic`, or `consumer`
+    of KIP-848, which not all implementations have: brokers assign the partitions.
     """
 
     bootstrap: str
@@ -85,6 +87,18 @@ class Consume:
     instance: str | None = None
     sasl: Sasl | None = None
     auto_commit_ms: int | None = 1000
+    protocol: str = CLASSIC
+
+    @property
+    def membership(self) -> dict[str, str | int]:
+        """Settings of a member with Kafka's names; brokers have them for those of KIP-848."""
+        if self.protocol != CLASSIC:
+            return {"group.protocol": self.protocol}
+        return {
+            "partition.assignment.strategy": self.strategy or "range",
+            "heartbeat.interval.ms": 100,
+            "session.timeout.ms": SESSION_MS,
+        }
 
 
 class Reader(ABC):

@@ -15,8 +15,8 @@ from tests.real.compiler import compiled
 from tests.real.java import Installation
 
 from .interface import (
+    CLASSIC,
     RESETS,
-    SESSION_MS,
     TIMEOUT_SECONDS,
     Consume,
     Implementation,
@@ -55,16 +55,17 @@ def producing(args: Produce) -> dict[str, str]:
 def reading(args: Consume) -> dict[str, str]:
     """Return the settings of a consumer."""
     interval = args.auto_commit_ms
+    membership = {name: str(value) for name, value in args.membership.items()}
+    if args.protocol == CLASSIC:
+        membership["partition.assignment.strategy"] = ASSIGNORS[args.strategy or "range"]
     return {
         "bootstrap.servers": args.bootstrap,
         "group.id": args.group,
-        "partition.assignment.strategy": ASSIGNORS[args.strategy or "range"],
         "auto.offset.reset": args.reset,
         "enable.auto.commit": str(interval is not None).lower(),
         **({} if interval is None else {"auto.commit.interval.ms": str(interval)}),
         **({} if args.instance is None else {"group.instance.id": args.instance}),
-        "heartbeat.interval.ms": "100",
-        "session.timeout.ms": str(SESSION_MS),
+        **membership,
         **_who(args.sasl),
     }
 

@@ -9,7 +9,6 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from .interface import (
-    SESSION_MS,
     TIMEOUT_SECONDS,
     Consume,
     ControllableReader,
@@ -123,11 +122,9 @@ class Confluent(Implementation):
             "log_level": 0,
             "group.id": args.group,
             "auto.offset.reset": "error" if args.reset == "none" else args.reset,
-            "partition.assignment.strategy": args.strategy or "range",
             "enable.auto.commit": args.auto_commit_ms is not None,
             "auto.commit.interval.ms": args.auto_commit_ms or 0,
-            "heartbeat.interval.ms": 100,
-            "session.timeout.ms": SESSION_MS,
+            **args.membership,
             **sasl_settings(args.sasl),
         }
         if args.instance is not None:

@@ -12,7 +12,6 @@ from kafkawire.net.producer import Producer
 
 from .interface import (
     RESETS,
-    SESSION_MS,
     Consume,
     ControllableReader,
     Implementation,
@@ -114,11 +113,9 @@ class Ours(Implementation):
             "bootstrap.servers": args.bootstrap,
             "group.id": args.group,
             "auto.offset.reset": args.reset,
-            "partition.assignment.strategy": args.strategy or "range",
             "enable.auto.commit": args.auto_commit_ms is not None,
             "auto.commit.interval.ms": args.auto_commit_ms or 0,
-            "heartbeat.interval.ms": 100,
-            "session.timeout.ms": SESSION_MS,
+            **args.membership,
             **sasl_settings(args.sasl),
         }
         if args.instance is not None:
