@@ -156,6 +156,16 @@ _GROUPS_SINCE: Final = {
 }
 
 
+_RESOURCES_SINCE: Final = {ResourceType.CLIENT_METRICS: "3.7", ResourceType.GROUP: "4.0"}
+"""The first release with a type of resource; the others are older than the releases here."""
+
+
+def has_resources(release: str, type: int) -> bool:
+    """Return whether resources of a type have configurations in a release."""
+    since = _RESOURCES_SINCE.get(ResourceType(type)) if type in set(ResourceType) else None
+    return since is None or _number(since) <= _number(release)
+
+
 def group_configs(release: str) -> Mapping[str, ConfigKey]:
     """Return the keys of groups that a release has."""
     number = _number(release)

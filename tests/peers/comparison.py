@@ -36,6 +36,7 @@ REASONS: Final[dict[tuple[str, str], str]] = {
     ("librdkafka", "0092_mixed_msgver"): "it sets `message.format.version`, which 4.x lacks",
     ("librdkafka", "0103_transactions"): "it needs three brokers",
     ("librdkafka", "0129_fetch_aborted_msgs"): "its `segment.bytes` is below the least of 4.x",
+    ("tools", "cluster: kafka-features describe"): STATIC_VOTERS,
     ("kadm", "DescribeShareGroupOffsets"): "a lag is never negative",
     **{
         ("tools", f"cluster: kafka-metadata-quorum {call}"): STATIC_VOTERS

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from ...configs import (
     BROKER_CONFIGS,
-    GROUP_CONFIGS,
-    ConfigKey,
     ResourceType,
     Update,
     config_error,
+    group_configs,
+    has_resources,
     source_of,
 )
 from ...configs.rules import broker_error, group_error, key_error
@@ -40,6 +40,8 @@ Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
 ASSIGNORS: Final = "group.streams.assignors"
 SECURITY: Final = ("ssl.key.", "ssl.keystore.", "ssl.truststore.")
 """Keys that Kafka changes for one listener: `listener.name.NAME.ssl....`; not offered here."""
+Check = Callable[[Changes, str, Sequence[Any]], Problem | None]
+"""Checks the changes of a resource by its name; None if the controller decides."""
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
 
 
@@ -81,7 +83,7 @@ class ConfigPlan:
 class CheckedForwarding(ForwardingManager):
     """The way of the clients of a broker to the active controller.
 
-    group_keys: of groups, in the release.
+    release: of the broker.
     """
 
     def __init__(
@@ -90,14 +92,15 @@ class CheckedForwarding(ForwardingManager):
         node_id: int,
         submit: Submit,
         configs_of_group: ConfigsOf,
-        group_keys: Mapping[str, ConfigKey] = GROUP_CONFIGS,
+        release: str,
     ) -> None:
         super().__init__(submit)
-        self._group_keys = group_keys
+        self._release = release
+        self._group_keys = group_configs(release)
         self._configs_of_group = configs_of_group
         self._settings = settings
         self._own = str(node_id)
-        self._checks = {
+        self._checks: dict[int, Check] = {
             ResourceType.BROKER: self._problem,
             ResourceType.BROKER_LOGGER: self._logger_problem,
             ResourceType.GROUP: self._group_problem,
@@ -133,6 +136,8 @@ class CheckedForwarding(ForwardingManager):
         decided = {}
         for position, resource in enumerate(resources):
             check = self._checks.get(resource.resource_type)
+            if not has_resources(self._release, resource.resource_type):
+                check = _unknown_type(resource.resource_type)
             problem = check and check(body, resource.resource_name, resource.configs)
             if counts[resource.resource_type, resource.resource_name] > 1:
                 problem = E.INVALID_REQUEST, "Each resource must appear at most once."
@@ -199,6 +204,10 @@ class CheckedForwarding(ForwardingManager):
             if reason is None and value is not None and key not in own:
                 reason = broker_error(key, value, self._settings.text)
         return None if reason is None else (E.INVALID_REQUEST, reason)
+
+
+def _unknown_type(type: int) -> Check:
+    return lambda _body, _name, _configs: (E.INVALID_REQUEST, f"Unknown resource type {type}")
 
 
 def _form_problem(configs: Sequence[Any]) -> Problem | None:

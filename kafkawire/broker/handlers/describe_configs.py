@@ -17,6 +17,7 @@ from ...configs import (
     ConfigSource,
     ResourceType,
     group_configs,
+    has_resources,
 )
 from ...configs.topic_names import topic_name_error
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
@@ -40,6 +41,7 @@ from ..configs.descriptions import (
     topic_described,
 )
 from ..network.connection import Connection
+from ..releases import before
 from ..request import Request, Work
 from ..security.protocols import SecurityProtocol
 
@@ -98,7 +100,7 @@ Found = list[Described] | tuple[ErrorCode, str]
 
 def _found(broker: Broker, resource: DescribeConfigsResource) -> Found:
     describe = _RESOURCES.get(resource.resource_type)
-    if describe is None:
+    if describe is None or not has_resources(broker.apis.release, resource.resource_type):
         reason = f"Resources of type {resource.resource_type} are not supported."
         return E.INVALID_REQUEST, reason
     return describe(broker, resource.resource_name)
@@ -131,10 +133,17 @@ def _group(broker: Broker, name: str) -> Found:
     return group_described(broker.settings, keys, broker.metadata.group_configs(name))
 
 
+DEFAULTS_SHOWN_FROM: Final = "4.0"
+"""Before this release, a subscription of client metrics has only the keys that were set."""
+
+
 def _client_metrics(broker: Broker, name: str) -> Found:
     if name == "":
         return E.INVALID_REQUEST, "Client metrics subscription name must not be empty"
-    return client_metrics_described(broker.metadata.client_metrics_configs(name))
+    described = client_metrics_described(broker.metadata.client_metrics_configs(name))
+    if before(broker.apis.release, DEFAULTS_SHOWN_FROM):
+        return [each for each in described if each.source is not ConfigSource.DEFAULT_CONFIG]
+    return described
 
 
 def _loggers(broker: Broker, name: str) -> Found:

@@ -51,7 +51,7 @@ from ...broker.share_coordinator.persister import Persister
 from ...broker.topic_rules import TopicRules
 from ...broker.transactions import Transactions
 from ...broker.transactions.producer_ids import ProducerIds
-from ...configs import BROKER_CONFIGS, ResourceType, config_error, group_configs, source_of
+from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
@@ -144,7 +144,7 @@ class BrokerFront:
                 node_id,
                 submit,
                 metadata.group_configs,
-                group_configs(context.release),
+                context.release,
             ),
             self._creation,
             self._coordinators,

@@ -12,6 +12,11 @@ from kafkawire.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
+from kafkawire.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkawire.messages.describe_configs_response import DescribeConfigsResponse
 from kafkawire.protocol import ErrorCode as E
 from tests.broker.harness import Harness
 
@@ -89,12 +94,38 @@ def test_values_of_brokers_are_checked_as_in_the_release() -> None:
 
 
 @pytest.mark.parametrize(
-    ("release", "expected"), [("3.9", E.INVALID_CONFIG), ("4.2", E.INVALID_CONFIG), ("4.3", E.NONE)]
+    ("release", "expected"),
+    [("3.9", E.INVALID_REQUEST), ("4.2", E.INVALID_CONFIG), ("4.3", E.NONE)],
 )
 def test_groups_have_the_keys_of_the_release(release: str, expected: E) -> None:
     client = harness(release).client()
     key = ("share.delivery.count.limit", "6")
     assert set_one(client, ResourceType.GROUP, "g", *key) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "since", "before"),
+    [(ResourceType.GROUP, "4.0", "3.9"), (ResourceType.CLIENT_METRICS, "3.7", "3.6")],
+)
+def test_resources_have_configs_since_a_release(kind: int, since: str, before: str) -> None:
+    """As a broker of 3.9 responds for groups."""
+    key = {ResourceType.GROUP: "share.heartbeat.interval.ms"}.get(ResourceType(kind), "interval.ms")
+    resource = DescribeConfigsResource(resource_type=kind, resource_name="g")
+    request = DescribeConfigsRequest(resources=[resource])
+    for release, expected in ((since, E.NONE), (before, E.INVALID_REQUEST)):
+        client = harness(release).client()
+        [found] = client.exchange(request, 2, DescribeConfigsResponse).results
+        assert found.error_code == expected, release
+        assert set_one(client, kind, "g", key, "5000") == expected, release
+
+
+def test_client_metrics_have_their_defaults_since_4_0() -> None:
+    for release, names in (("3.9", set()), ("4.4", {"interval.ms", "match", "metrics"})):
+        found = describe(harness(release).client(), ResourceType.CLIENT_METRICS, "g")
+        assert found.keys() == names
+    client = harness("3.9").client()
+    assert set_one(client, ResourceType.CLIENT_METRICS, "g", "interval.ms", "6000") == E.NONE
+    assert describe(client, ResourceType.CLIENT_METRICS, "g").keys() == {"interval.ms"}
 
 
 def test_releases_in_between_have_the_keys_of_the_next_one_that_was_read() -> None:

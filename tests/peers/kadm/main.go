@@ -259,7 +259,11 @@ func security(ctx context.Context, c *caller, admin *kadm.Client) {
 		r6, err := admin.AlterClientQuotas(ctx, entries)
 		c.call("AlterClientQuotas", r6, err)
 	}
-	r7, err := admin.DescribeClientQuotas(ctx, true, []kadm.DescribeClientQuotaComponent{{Type: "user", MatchName: value("x")}})
+	ofX := []kadm.DescribeClientQuotaComponent{{Type: "user", MatchName: value("x")}}
+	r7, err := admin.DescribeClientQuotas(ctx, true, ofX)
+	for err == nil && len(r7) == 0 && ctx.Err() == nil { // a broker responds before it has applied a change
+		r7, err = admin.DescribeClientQuotas(ctx, true, ofX)
+	}
 	c.call("DescribeClientQuotas", r7, err)
 	scram := []kadm.UpsertSCRAM{{User: "x", Mechanism: kadm.ScramSha256, Iterations: 4096, Password: "p"}}
 	r8, err := admin.AlterUserSCRAMs(ctx, []kadm.DeleteSCRAM{{User: "absent", Mechanism: kadm.ScramSha512}}, scram)
