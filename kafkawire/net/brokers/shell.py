@@ -23,6 +23,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ...broker import AwaitDrain, Close, Disconnected, PauseReading, Reply, Report, ResumeReading
+from ...protocol.json_form import uuid_text
 from ..scoped import Scoped
 from .timer import Timer
 from .transport import ClientEvent, Listener, ServerConnection
@@ -57,8 +58,11 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def random_uuid(rng: random.Random) -> bytes:
-    """Return a random UUID."""
-    return uuid.UUID(int=rng.getrandbits(128), version=4).bytes
+    """Return a random UUID whose text does not begin with `-`, as an option of a command does."""
+    while True:
+        drawn = uuid.UUID(int=rng.getrandbits(128), version=4).bytes
+        if not uuid_text(drawn).startswith("-"):
+            return drawn
 
 
 class Machine(Protocol):
