@@ -291,6 +291,61 @@ def test_the_picture_of_producers_and_consumers(
     assert_quiet(page, busy)
 
 
+INCIDENTS: Final = ("log-truncation", "rebalance-storm", "sequence-errors", "healthy")
+"""Captures with many findings, with rebalances, and with none."""
+SENTENCES: Final = ("findings", "rebalances", "absences", "problems")
+"""Tables of which every cell is on the screen, however narrow it is."""
+FAINT: Final = """
+(() => {
+  const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([red, green, blue]) => [red, green, blue].map((one) => one / 255)
+    .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, one, at) => sum + one * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = (place) => {
+    const colour = numbers(getComputedStyle(place).backgroundColor);
+    return colour.length === 3 || colour[3] === 1 ? colour : behind(place.parentElement);
+  };
+  const ratio = (place) => {
+    const style = getComputedStyle(place), svg = place.namespaceURI.endsWith("svg");
+    const text = svg ? style.fill : style.color, back = svg ? place.closest("section") : place;
+    const both = [light(numbers(text)), light(behind(back))];
+    return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+  };
+  const own = (place) =>
+    [...place.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
+  const isShown = (place) =>
+    place.getClientRects().length && !place.closest("script, style, option");
+  return [...document.querySelectorAll("body *")]
+    .filter((one) => own(one) && isShown(one))
+    .filter((one) => ratio(one) < 4.5)
+    .map((one) => `${one.tagName} ${one.textContent.slice(0, 40)}: ${ratio(one).toFixed(2)}`);
+})()
+"""
+"""Texts whose contrast is below 4.5 to 1 (WCAG 2.2, 1.4.3)."""
+OUTSIDE: Final = (
+    "[...document.querySelectorAll('#table-{table} td, #table-{table} th')].filter((one) => "
+    "one.getClientRects().length && (one.getBoundingClientRect().right > {width} + 1 || "
+    "one.scrollWidth > one.clientWidth + 1)).map((one) => one.textContent)"
+)
+
+
+@pytest.fixture(scope="module", params=INCIDENTS)
+def incident(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return written(tmp_path_factory, FIXTURES / "incidents" / f"{request.param}.pcap.gz")
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("dark", [False, True])
+def test_everything_can_be_read(width: int, dark: bool, page: Page, incident: str) -> None:
+    """Nothing is cut off or faint, and no sentence is beside the screen."""
+    page.open(incident, dark=dark, width=width)
+    assert page.do("document.documentElement.scrollWidth") <= width
+    for table in SENTENCES:
+        assert page.do(OUTSIDE.format(table=table, width=width)) == [], table
+    assert page.do(FAINT) == []
+    assert_quiet(page, incident)
+
+
 def test_names_in_the_picture_are_text(page: Page, hostile: str) -> None:
     page.open(hostile)
     place = "document.getElementById('picture-topology')"

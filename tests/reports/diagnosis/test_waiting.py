@@ -51,7 +51,7 @@ def giving_up(waits: list[float], name: str = "OffsetCommit") -> Story:
 
 def test_a_client_with_a_short_timeout(tmp_path: Path) -> None:
     one = rules(giving_up([1, 1.1, 1.05]), tmp_path)["short-timeouts"]
-    assert one["settings"] == [{"key": "request.timeout.ms", "value": "about 1,002 ms"}]
+    assert one["settings"] == [{"key": "request.timeout.ms", "value": "about 1,001 ms"}]
     assert one["subject"]["api"] == "OffsetCommit"
 
 

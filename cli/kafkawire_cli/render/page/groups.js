@@ -23,12 +23,12 @@ function drawGroups() {
       text: (row) => row.stops ? duration(row.stopped_ns) : row.until_ms === null ? "not ended" : "no: members continued" },
     countColumn("members", "members"),
     { title: "generation", number: true, value: (row) => row.generation },
-  ], group.rebalances, { noun: "rebalances", left_out: group.left_out.rebalances, none: "No rebalances." });
+  ], group.rebalances, { noun: "rebalances", left_out: group.left_out.rebalances, none: "No rebalances.", sentences: true });
   table("table-absences", [
     { title: "absence", value: (row) => row.from_ms, text: (row) => timeOfMs(row.from_ms), short: true },
     { title: "until", value: (row) => row.until_ms, text: (row) => timeOfMs(row.until_ms), short: true },
     durationColumn("duration", "duration_ns"), plainColumn("what", "what", { wide: true }), plainColumn("client", "client"),
-  ], group.absences, { noun: "absences", left_out: group.left_out.absences, none: "No silent or absent members." });
+  ], group.absences, { noun: "absences", left_out: group.left_out.absences, none: "No silent or absent members.", sentences: true });
 }
 
 // The lags of the partitions of a group at its commits.

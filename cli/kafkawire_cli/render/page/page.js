@@ -176,8 +176,10 @@ function drawFindings() {
   table("table-findings", [
     plainColumn("severity", "severity", { short: true, mark: (row) => marks[row.severity] ?? "" }), plainColumn("rule", "rule", { short: true }),
     plainColumn("who", "who", { wide: true }), plainColumn("what", "what", { wide: true }), countColumn("times", "count"),
-    plainColumn("cause", "cause", { wide: true }), plainColumn("what to do", "advice", { wide: true }), plainColumn("filter", "filter", { wide: true }),
-  ], DATA.findings.rows, { noun: "findings", left_out: DATA.findings.left_out, none: "Nothing is wrong, as far as the rules know." });
+    plainColumn("cause", "cause", { wide: true }), plainColumn("what to do", "advice", { wide: true, wider: true }), plainColumn("filter", "filter", { wide: true }),
+  ], DATA.findings.rows, {
+    noun: "findings", left_out: DATA.findings.left_out, none: "Nothing is wrong, as far as the rules know.", sentences: true,
+  });
 }
 
 function drawProblems() {
@@ -186,7 +188,7 @@ function drawProblems() {
     plainColumn("kind", "kind", { short: true }), { title: "count", number: true, value: (row) => row.count, text: (row) => row.first ? count(row.count) : "" },
     { title: "bytes", number: true, value: (row) => row.bytes, text: (row) => row.first ? bytes(row.bytes) : "" },
     { title: "place", value: (row) => `${row.file}:${row.packet}`, wide: true }, plainColumn("error", "error", { wide: true }),
-  ], rows, { noun: "places", none: "Every captured byte was decoded, or belongs to another protocol." });
+  ], rows, { noun: "places", none: "Every captured byte was decoded, or belongs to another protocol.", sentences: true });
 }
 
 function redraw() {

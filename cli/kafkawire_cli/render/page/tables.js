@@ -18,10 +18,11 @@ function empty(text) {
 const SHOWN_ROWS = 15;
 const tableStates = {};
 
-// Draw a sortable table. columns: {title, value, text, number, wide, short, mark, node}; noun: what rows are.
-function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." } = {}) {
+// Draw a sortable table. columns: {title, value, text, number, wide, wider, short, mark, node}; noun: what rows are;
+// sentences: whether narrow screens show a row as lines, one for each cell.
+function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None.", sentences = false } = {}) {
   const state = tableStates[id] ??= { column: null, down: true, all: false, search: "" };
-  const redraw = () => table(id, columns, rows, { noun, left_out, none });
+  const redraw = () => table(id, columns, rows, { noun, left_out, none, sentences });
   const place = byId(id);
   if (!rows.length) return place.replaceChildren(empty(none));
   const textOf = (column, row) => column.text ? column.text(row) : String(column.value(row) ?? "");
@@ -55,9 +56,10 @@ function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." 
   }));
   const body = shown.map((row) => element("tr", {}, ...used.map((column) => {
     const cell = element("td", {
-      className: [column.number ? "number" : "", column.wide ? "wide" : "", column.short ? "short" : "",
+      className: [column.number ? "number" : "", column.wide ? "wide" : "", column.wider ? "wider" : "", column.short ? "short" : "",
         column.mark ? column.mark(row) : ""].join(" ").trim(),
     });
+    cell.dataset.title = column.title;
     cell.append(column.node ? column.node(row) : textOf(column, row));
     return cell;
   })));
@@ -79,7 +81,7 @@ function table(id, columns, rows, { noun = "rows", left_out = 0, none = "None." 
       ...(found.length > SHOWN_ROWS ? [more] : [])));
   }
   parts.push(element("div", { className: "scroll" },
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body))));
+    element("table", { className: sentences ? "sentences" : "" }, element("thead", {}, head), element("tbody", {}, ...body))));
   if (left_out) parts.push(empty(`... and ${count(left_out)} more ${noun}, which this page leaves out.`));
   place.replaceChildren(...parts);
 }
