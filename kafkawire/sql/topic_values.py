@@ -151,8 +151,7 @@ def _with_values(
 ) -> pa.RecordBatch:
     """Add the columns value, error and schema_id."""
     errors = [None if one is None else one.error for one in decoded]
-    keys = [None if one is None else one.schema for one in decoded]
-    ids = [key if isinstance(key, int) else None for key in keys]
+    ids = [None if one is None else one.schema_id for one in decoded]
     added = [
         types.array(_values(decoded)),
         pa.array(errors, pa.string()),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from .json_form import json_form
-from .schema import SchemaKey, SchemaType
+from .schema import ApicurioId, SchemaKey, SchemaType
 
 
 class ValueFormat(StrEnum):
@@ -55,13 +56,25 @@ class DecodedValue(NamedTuple):
     schema: SchemaKey | None = None
     type: str | None = None
 
+    @property
+    def schema_id(self) -> int | None:
+        """The id of the schema, of whatever kind; None if the value names none, or a GUID."""
+        if isinstance(self.schema, ApicurioId):
+            return self.schema.number
+        return self.schema if isinstance(self.schema, int) else None
+
+    @property
+    def schema_guid(self) -> str | None:
+        """The GUID of the schema; None if the value names none, or an id."""
+        return str(self.schema) if isinstance(self.schema, UUID) else None
+
     def to_json(self) -> dict[str, object]:
         """Make a JSON object: format, schemaId or schemaGuid, type; value, or error."""
         fields: dict[str, object] = {"format": self.format}
-        if isinstance(self.schema, int):
-            fields["schemaId"] = self.schema
-        elif self.schema is not None:
-            fields["schemaGuid"] = str(self.schema)
+        if self.schema_id is not None:
+            fields["schemaId"] = self.schema_id
+        elif self.schema_guid is not None:
+            fields["schemaGuid"] = self.schema_guid
         if self.type is not None:
             fields["type"] = self.type
         if self.error is not None:

@@ -40,7 +40,7 @@ class SchemaRegistry:
     def guid(self, number: int) -> UUID:
         return uuid5(GUIDS, str(number))
 
-    def respond(self, path: str) -> dict[str, Any] | None:
+    def respond(self, path: str) -> Any:
         """Return the response to a GET request; None: not found."""
         match [unquote(part) for part in urlsplit(path).path.strip("/").split("/")]:
             case ["schemas", "ids", number] if int(number) <= len(self.schemas):
@@ -49,6 +49,8 @@ class SchemaRegistry:
                 numbers = range(1, len(self.schemas) + 1)
                 found = [one for one in numbers if str(self.guid(one)) == guid]
                 return self.described(found[0]) if found else None
+            case ["apis", "registry", "v3", "ids", _, number, *rest]:  # as Apicurio's API
+                return [] if rest else json.loads(self.schemas[int(number) - 1]["schema"])
             case ["subjects", subject, "versions", version] if subject in self.subjects:
                 versions = self.subjects[subject]
                 at = len(versions) if version == "latest" else int(version)
@@ -87,7 +89,7 @@ def running() -> Iterator[SchemaRegistry]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self._send(registry.posted(self.path, body))
 
-        def _send(self, body: dict[str, Any] | None) -> None:
+        def _send(self, body: Any) -> None:
             registry.requests.append(self.path)
             registry.authorization.append(self.headers["Authorization"])
             missing = {"error_code": 40403, "message": "not found"}

@@ -188,6 +188,9 @@ def test_ids_in_headers_of_apicurio(
     value = ValueDecoder(sources=[source]).decode(data, Subject("orders"), headers)
     assert value is not None
     assert (value.error, value.type, value.value) == (None, *FORMS[form])
+    number = dict(headers)[f"apicurio.value.{kind}"]
+    assert value.to_json()["schemaId"] == value.schema_id == int.from_bytes(number, "big")
+    assert value.schema_guid is None
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -74,14 +74,13 @@ def record_parts(
 def _row(decoded: DecodedValue | None) -> dict[str, Any] | None:
     if decoded is None:
         return None
-    key = decoded.schema
     text = None
     if decoded.error is None:
         text = json.dumps(json_form(decoded.value), separators=(",", ":"), allow_nan=False)
     return {
         "format": decoded.format,
-        "schema_id": key if isinstance(key, int) else None,
-        "schema_guid": None if key is None or isinstance(key, int) else str(key),
+        "schema_id": decoded.schema_id,
+        "schema_guid": decoded.schema_guid,
         "type": decoded.type,
         "value": text,
         "error": decoded.error,

@@ -92,6 +92,16 @@ def lines(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def test_a_registry_with_the_api_of_apicurio(registry: SchemaRegistry, frame: Path) -> None:
+    url = f"{registry.url}/apis/registry/v3/"
+    options = ("--records", "--values", "auto", "--registry-url", url)
+    done = run("decode", frame, *options, "-f", "jsonl")
+    assert done.exit_code == 0, done.output
+    good, *_ = lines(done.stdout)[0]["records"][0]["content"]
+    assert good["valueDecoded"] == DECODED
+    assert "/apis/registry/v3/ids/contentIds/1" in registry.requests
+
+
 def test_decode_shows_values_beside_the_bytes(registry: SchemaRegistry, frame: Path) -> None:
     options = ("--records", "--values", "auto", "--keys", "string", "--registry-url", registry.url)
     done = run("decode", frame, *options, "-f", "jsonl")
