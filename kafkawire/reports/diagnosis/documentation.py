@@ -124,10 +124,11 @@ An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.t
 ## Real trouble, and false alarms
 
 `fixtures/incidents` has captures of unmodified clients (librdkafka, aiokafka, Java) in trouble at a
-Kafka 4.4.0, each made on purpose: a paused broker, a paused consumer, a quota, records that take
-too long to process, a transaction that stays open. A test checks that each one's rule is the first
-finding, about the right client, and that a capture of producers, groups and transactions that work
-has no finding at all.
+Kafka 4.4.0 of one node or of three, each made on purpose, for 56 of the rules: a broker that is
+paused, killed or slow, an unclean election, a wrong advertised address, a paused consumer, a quota,
+records that take too long to process, a transaction that stays open. A test checks that each one's
+rule is the first finding, about the right client, and that a capture of producers, groups and
+transactions that work has no finding at all.
 
 Another test runs all rules over the other captures of the repository. Findings in them, and in
 captures of other projects that are not part of it, as `python -m

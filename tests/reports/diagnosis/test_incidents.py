@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 
+from kafkawire.reports.diagnosis.registry import RULES
 from tests.cli.reports import report
-from tests.conftest import FIXTURES
+from tests.conftest import FIXTURES, ROOT
 
 FOLDER: Final = FIXTURES / "incidents"
 HEALTHY: Final = "healthy"
@@ -138,3 +139,11 @@ def test_the_first_finding_is_the_incident(name: str) -> None:
 
 def test_healthy_traffic_has_no_findings() -> None:
     assert report("diagnose", FOLDER / f"{HEALTHY}.pcap.gz")["findings"] == []
+
+
+def test_the_page_counts_the_rules_that_have_an_incident() -> None:
+    rules = {rule.name for rule in RULES}
+    shown = {*WHO, *NOTICES, SHUTDOWN, ZOMBIE}
+    names = {name.removesuffix("-aiokafka").removesuffix("-java") for name in shown}
+    assert names <= rules
+    assert f"for {len(names)} of the rules" in (ROOT / "docs" / "diagnose.md").read_text()
