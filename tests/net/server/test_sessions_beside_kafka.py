@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from kafkawire import ErrorCode
+from kafkawire import ApiKey, ErrorCode
 from kafkawire.client.config import Setting
 from kafkawire.client.consumer import TopicPartition
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
@@ -55,6 +55,7 @@ SESSIONS: Final = {
     "listener.name.sasl.scram-sha-512.connections.max.reauth.ms": "0",
 }
 SHA_256, SHA_512 = MECHANISMS[1:]
+HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE).to_bytes(2, "big")
 Response = tuple[Any, ...]
 SERVED: Final[Response] = ("metadata", "UNKNOWN_TOPIC_OR_PARTITION")
 
@@ -404,12 +405,17 @@ def test_our_clients_authenticate_again_while_requests_are_in_flight(
     real: Ports, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each mechanism; a consumer always has a Fetch in flight."""
-    sockets: list[Socket] = []
+    sockets: list[Counted] = []
 
     class Counted(Socket):
         def __init__(self, *args: Any) -> None:
+            self.handshakes = 0
             sockets.append(self)
             super().__init__(*args)
+
+        def write(self, buffers: list[bytes]) -> None:
+            self.handshakes += b"".join(buffers)[4:6] == HANDSHAKE
+            super().write(buffers)
 
     monkeypatch.setattr(driver, "Socket", Counted)
 
@@ -439,7 +445,8 @@ def test_our_clients_authenticate_again_while_requests_are_in_flight(
             tasks = [group.create_task(go_on(each, begun, end)) for each in mechanisms]
             await begun.wait()
             connected = len(sockets)
-            await asyncio.sleep(3 * SOON_MS / 1000)
+            while min(each.handshakes for each in sockets if not each.closed.done()) < 3:
+                await asyncio.sleep(0.05)
             end.set()
         assert len(sockets) == connected, "a client connected again"
         return [each.result() for each in tasks]
