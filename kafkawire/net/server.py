@@ -93,7 +93,9 @@ class Server(ClusterShell):
         """Node that has stopped -> the end of its listeners."""
         self._responses: dict[int, asyncio.Future[Message | None]] = {}
         self._request_numbers = count(1)
-        self.topics = ClusterTopics(self._send, lambda: self.machine.images())
+        self.topics = ClusterTopics(
+            self._send, lambda: self.machine.images(), lambda: self.machine.is_published()
+        )
 
     # -- lifecycle
 

@@ -146,6 +146,11 @@ class LocalCluster:
         """Return what each broker that runs and is not isolated knows."""
         return [self.front(node_id).broker.metadata.image for node_id in self._reachable()]
 
+    def is_published(self) -> bool:
+        """Whether the replicas of these brokers have all that these know."""
+        brokers = (self.front(each).machines.node.parts.broker for each in self._reachable())
+        return all(each is None or not each.is_publishing for each in brokers)
+
     def _reachable(self) -> list[int]:
         """List the brokers that run and are not isolated."""
         return [

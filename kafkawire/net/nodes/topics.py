@@ -53,11 +53,21 @@ def _check(code: int, name: str, message: str | None) -> None:
 
 
 class ClusterTopics:
-    """The topics of a cluster. images: returns the metadata of all nodes that reach each other."""
+    """The topics of a cluster.
 
-    def __init__(self, send: Send, images: Callable[[], Iterable[MetadataImage]]) -> None:
+    images: returns the metadata of all nodes that reach each other. is_published: returns whether
+    their replicas have it, too.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        images: Callable[[], Iterable[MetadataImage]],
+        is_published: Callable[[], bool],
+    ) -> None:
         self._send = send
         self._images = images
+        self._is_published = is_published
 
     # -- what there is
 
@@ -72,7 +82,7 @@ class ClusterTopics:
     # -- changes; they raise BrokerError
 
     async def create(self, topic: NewTopic) -> None:
-        """Create a topic; returns when all of its partitions have leaders."""
+        """Create a topic; returns when all of its partitions are led."""
         configs = topic.configs.items()
         creatable = CreatableTopic(
             name=topic.name,
@@ -84,7 +94,10 @@ class ClusterTopics:
         response = await _exchange(self._send, request, CreateTopicsResponse)
         for result in response.topics:
             _check(result.error_code, topic.name, result.error_message)
-        await until(lambda: all(_is_led(image, topic.name) for image in self._images()))
+        await until(lambda: self._is_led(topic.name))
+
+    def _is_led(self, topic: str) -> bool:
+        return all(_has_leaders(image, topic) for image in self._images()) and self._is_published()
 
     async def move_leader(self, topic: str, partition: int, leader_id: int) -> None:
         """Reassign a partition so that a broker is its preferred leader, and elect it.
@@ -148,7 +161,7 @@ def _partition(image: MetadataImage, topic: str, partition: int) -> PartitionReg
     return None if of_topic is None else of_topic.partitions.get(partition)
 
 
-def _is_led(image: MetadataImage, topic: str) -> bool:
+def _has_leaders(image: MetadataImage, topic: str) -> bool:
     """Whether a topic exists, and all of its partitions have leaders."""
     of_topic = image.topic(topic)
     return of_topic is not None and all(

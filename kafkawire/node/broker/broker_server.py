@@ -248,6 +248,11 @@ class BrokerServer:
         self._unpublished.extend(Unpublished(each, deleted) for each in slices(delta, SLICE))
         return [] if waited else self._publish_next(now)
 
+    @property
+    def is_publishing(self) -> bool:
+        """Whether slices of the metadata that was read are still to be published to replicas."""
+        return bool(self._unpublished)
+
     def _publish_next(self, now: float) -> list[Output]:
         outputs = self._publish(*self._unpublished.popleft(), now)
         self._slice_at = now if self._unpublished else None

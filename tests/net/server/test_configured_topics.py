@@ -11,6 +11,7 @@ from kafkawire.net.server import Server
 from kafkawire.net.server_config import ServerConfig
 
 PARTITIONS = 6
+MANY = 100
 
 
 @pytest.mark.parametrize(("configured", "replicas"), [("1", 1), ("2", 2), ("3", 3), ("5", 3)])
@@ -28,6 +29,21 @@ def test_topics_have_the_default_replication_factor(configured: str, replicas: i
             return [len(each.replicas) for _, _, each in partitions]
 
     assert asyncio.run(factors()) == [replicas] * 2 * PARTITIONS
+
+
+@pytest.mark.parametrize("brokers", [1, 2])
+def test_all_partitions_are_led_once_the_server_listens(brokers: int) -> None:
+    """However many there are: brokers open logs of 16 at a time."""
+
+    async def led() -> list[bool]:
+        async with Server(ServerConfig(brokers=brokers, topics={"orders": MANY})) as server:
+            return [
+                partition.is_leader
+                for front in server.machine.fronts.values()
+                for partition in front.machines.node.partitions.values()
+            ]
+
+    assert asyncio.run(led()) == [True] * MANY
 
 
 @pytest.mark.parametrize("stopped", [1, 2, 3])

@@ -19,12 +19,6 @@ import kafkawire
 from kafkawire import Message
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
-from kafkawire.messages.list_offsets_request import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from kafkawire.messages.list_offsets_response import ListOffsetsResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.produce_request import (
     PartitionProduceData,
@@ -47,8 +41,6 @@ GROWTH: Final = 32 << 20
 """Bytes of memory: what all connections together may cost the server."""
 UNREAD: Final = 5_000
 """Requests of a client that reads nothing."""
-
-NOT_LEADER: Final = kafkawire.ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 M = TypeVar("M", bound=Message)
 
@@ -94,17 +86,6 @@ class Peer:
         records = fetched.partitions[0].records
         assert records is not None
         assert [record.value for record in RecordBatches(records).records()] == self.expected
-
-    async def until_led(self) -> None:
-        """Wait until the broker, which has just started, leads each partition."""
-        partitions = [ListOffsetsPartition(partition_index=n) for n in range(PARTITIONS)]
-        topics = [ListOffsetsTopic(name="t", partitions=partitions)]
-        request = ListOffsetsRequest(topics=topics)
-        errors: set[int] = {NOT_LEADER}
-        while errors == {NOT_LEADER}:
-            [topic] = (await self.exchange(request, 5, ListOffsetsResponse)).topics
-            errors = {row.error_code for row in topic.partitions} - {0}
-        assert not errors
 
     async def until_closed(self) -> None:
         """Read to the end of the connection, which the broker closes."""
@@ -189,7 +170,6 @@ async def serve_all(process: subprocess.Popen[str], port: int) -> None:
     """Run all clients; stop the server while hostile ones are still connected."""
     peers = [await connected(port, number) for number in range(CONNECTIONS)]
     hostile, others = peers[::10], [peer for peer in peers if peer.number % 10]
-    await others[0].until_led()
     await honest(others[0])  # what the first requests import
     before = memory(process.pid)
     async with asyncio.TaskGroup() as group:
