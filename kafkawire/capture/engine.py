@@ -196,13 +196,13 @@ class Engine:
         If there is an `on_end`, it ends also where a connection closes.
         """
         has_callback, tracks = self.on_end is not None, self._in_order is not None
-        events, at = self._events, self._handled
+        events, index = self._events, self._handled
         held: i64 = 0
         end: i64 = len(events)
         state: LocatedConversation | None = None
-        while at < end and held < room and len(batch) < BATCH_ROWS:
-            event = events[at]
-            at += 1
+        while index < end and held < room and len(batch) < BATCH_ROWS:
+            event = events[index]
+            index += 1
             if state is None or state.connection is not event.connection:
                 state = self._state_of(event.connection)
             if isinstance(event, Run):
@@ -220,14 +220,14 @@ class Engine:
             if isinstance(event, Closed):
                 deferred = state.deferred()
                 if deferred:
-                    events[at:at] = deferred
+                    events[index:index] = deferred
                     end = len(events)
                 if has_callback:
                     self._ended = event.connection
                     break
                 del self._conversations[event.connection]
                 state = None
-        self._handled = at
+        self._handled = index
         return held
 
     # -- connections in order: their segments become frames without events
@@ -241,7 +241,7 @@ class Engine:
         """
         table, tracked = self._reassembler.table, self._tracked
         left = table.bytes_left()
-        at, behind, slot, frames, numbers, rest = in_order.cut(
+        next_row, behind, slot, frames, numbers, rest = in_order.cut(
             rows.data,
             rows.keys,
             rows.numbers,
@@ -264,14 +264,14 @@ class Engine:
                     state.pass_on(item, packet, batch)
             cut += len(frame)
             row += FRAME_BYTES
-        self._next = at
+        self._next = next_row
         if slot != FULL:
             if slot != UNTRACKED:
                 self._untrack(in_order, slot)
-            if rows.payload_bytes(at, behind) > rest:
+            if rows.payload_bytes(next_row, behind) > rest:
                 self._untrack_all()
             self._next = behind
-            self._events, self._handled = self._reassembler.handle(rows, at, behind), 0
+            self._events, self._handled = self._reassembler.handle(rows, next_row, behind), 0
         return cut
 
     def _track(self, in_order: InOrderFrames) -> None:
@@ -328,12 +328,12 @@ class Engine:
         """Return the side that is known to be a broker, if exactly one is."""
         if not self.ports and not self.brokers:
             return None
-        at = [
+        matching = [
             side
             for side, end in enumerate(connection.endpoints)
             if end.port in self.ports or end in self.brokers
         ]
-        return at[0] if len(at) == 1 else None
+        return matching[0] if len(matching) == 1 else None
 
 
 @final
@@ -405,7 +405,7 @@ class LocatedConversation:
             self._end_copy(self._copy, event, batch)
 
     def _through_proxy(
-        self, proxy: ProxyLayer, event: Run | Gap | Closed, known: i64, batch: list[LocatedItem]
+        self, proxy: ProxyLayer, event: Run | Gap | Closed, known_at: i64, batch: list[LocatedItem]
     ) -> None:
         """Pass on what is behind the messages of proxies."""
         for each in proxy.handle(event):
@@ -415,7 +415,7 @@ class LocatedConversation:
             elif isinstance(each, Gap):
                 self._handle_other(each, batch)
             elif isinstance(each, Row):
-                batch.append(self.locate(each, known))
+                batch.append(self.locate(each, known_at))
             else:
                 self.conversation.handle(each)
 
@@ -430,16 +430,19 @@ class LocatedConversation:
         self._pass(fed, event.known if isinstance(event, Run) else event.packet, batch)
 
     def _pass(
-        self, passed: list[Run | Row | Unsynchronised | Gap], known: i64, batch: list[LocatedItem]
+        self,
+        passed: list[Run | Row | Unsynchronised | Gap],
+        known_at: i64,
+        batch: list[LocatedItem],
     ) -> None:
         """Pass on what came out of TLS: plaintext to the conversation, rows to the batch."""
         conversation = self.conversation
         for each in passed:
             if isinstance(each, Row):
-                self.pass_on(each, known, batch)
+                self.pass_on(each, known_at, batch)
                 continue
             for item in conversation.handle(each):
-                self.pass_on(item, known, batch)
+                self.pass_on(item, known_at, batch)
 
     # -- connections that were captured twice
 
@@ -455,18 +458,18 @@ class LocatedConversation:
         else:
             self._beginning = begun
 
-    def pass_on(self, item: Item, known: i64, batch: list[LocatedItem]) -> None:
+    def pass_on(self, item: Item, known_at: i64, batch: list[LocatedItem]) -> None:
         """Append an item to the batch, unless the connection is a copy and the original has it."""
         if self._copy is not None:
             for passed in self._copy.handle_copy(item):
-                batch.append(self.locate(passed, known))
+                batch.append(self.locate(passed, known_at))
             return
         if self._beginning is not None:
             self._beginning.handle(item)
             if self._beginning.is_over and not self._beginning.copies:
                 self._beginning = None
                 self.is_plain = True
-        batch.append(self.locate(item, known))
+        batch.append(self.locate(item, known_at))
 
     def defers(self, closed: Closed) -> bool:
         """Whether the connection ends only with its original, for whose messages its own wait."""

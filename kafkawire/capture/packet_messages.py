@@ -136,22 +136,22 @@ class Search:
     def _watch(self, _: int, packets: int) -> None:
         self.packets += packets
 
-    def _with_bytes(self, found: list[LocatedItem]) -> list[PacketMessage]:
+    def _with_bytes(self, items: list[LocatedItem]) -> list[PacketMessage]:
         by_side: dict[Side, list[LocatedItem]] = {}
-        for one in found:
+        for one in items:
             side = Side(one.connection, _sender(one), one.item.packet)
             by_side.setdefault(side, []).append(one)
         wanted = {
             side: _Runs(side.sender, side.packet, sum(len(_data(one)) for one in each))
             for side, each in by_side.items()
         }
-        if found:
+        if items:
             _read_runs(self._path, wanted, self._key_log, self._known.tunnels)
         by_packet: dict[int, tuple[Boundary, ...]] = {}
         for side, each in by_side.items():
             boundaries = _boundaries(each, wanted[side].runs)
-            by_packet |= {id(one): at for one, at in zip(each, boundaries, strict=True)}
-        return [PacketMessage(one, _data(one), by_packet[id(one)]) for one in found]
+            by_packet |= {id(one): boundary for one, boundary in zip(each, boundaries, strict=True)}
+        return [PacketMessage(one, _data(one), by_packet[id(one)]) for one in items]
 
 
 class Side(NamedTuple):
@@ -281,11 +281,11 @@ def _boundaries(messages: list[LocatedItem], runs: Iterable[Run]) -> list[tuple[
     """Find the packets of consecutive messages of one side in the runs up to their last packet."""
     starts: list[Boundary] = []
     parts: list[bytes] = []
-    at = 0
+    offset = 0
     for run in runs:
-        starts.append(Boundary(at, run.packet))
+        starts.append(Boundary(offset, run.packet))
         parts.append(run.data)
-        at += len(run.data)
+        offset += len(run.data)
     stream = b"".join(parts)
     end = len(stream)
     all_boundaries: list[tuple[Boundary, ...]] = []
@@ -302,7 +302,7 @@ def _boundaries(messages: list[LocatedItem], runs: Iterable[Run]) -> list[tuple[
 
 def _inside(starts: list[Boundary], first: int, end: int) -> Iterator[Boundary]:
     """Yield the packets of the bytes from `first` to `end`."""
-    for at, (start, packet) in enumerate(starts):
-        stop = starts[at + 1].offset if at + 1 < len(starts) else 1 << 62
+    for index, (start, packet) in enumerate(starts):
+        stop = starts[index + 1].offset if index + 1 < len(starts) else 1 << 62
         if start < end and stop > first and stop > start:
             yield Boundary(max(start - first, 0), packet)

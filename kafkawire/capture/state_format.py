@@ -254,14 +254,14 @@ class Reader:
     def __init__(
         self,
         data: bytes,
-        at: int,
+        position: int,
         external: Mapping[str, object],
         blanks: Mapping[type, tuple[Any, ...]],
     ) -> None:
         self._data = data
-        self._at = at
+        self._at = position
         self._external = external
-        self._blanks = {name_of(cls): (cls, given) for cls, given in blanks.items()}
+        self._blanks = {name_of(cls): (cls, arguments) for cls, arguments in blanks.items()}
         self._known: list[object] = []
         self._depth = 0
 
@@ -335,8 +335,8 @@ class Reader:
         if name in _COLLECTIONS:
             return self._collection(_COLLECTIONS[name])
         if name in self._blanks:
-            cls, given = self._blanks[name]
-            return self._filled(cls(*given))
+            cls, arguments = self._blanks[name]
+            return self._filled(cls(*arguments))
         if name == APIS:
             return self._keep(_apis(self._tagged_text(b"S")))
         if name in CLASSES:
@@ -350,12 +350,12 @@ class Reader:
                 return self._keep(rebuild(cls, [*self._tagged(b"U")]))
         raise InvalidState(f"byte {self._at}: a state has no objects of {name[:100]!r}")
 
-    def _filled(self, made: Any) -> Any:
-        self._keep(made)
+    def _filled(self, instance: Any) -> Any:
+        self._keep(instance)
         self._expect(b"M")
         for name, value in self._pairs():
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(instance, name, value)
+        return instance
 
     def _collection(self, cls: type) -> Any:
         if cls is deque:

@@ -98,9 +98,9 @@ class ClientDetection:
             return Detected(client=side)
         protocol = signature(data) if is_first and first is Confidence.NO else None
         if protocol is None and (last or first is Confidence.NO):
-            at = self._search(side, data)
-            if at is not None or (last and is_first and GSSAPI.match(data, SIZE)):
-                tokens = is_first and self._begin_behind(side, data, at)
+            position = self._search(side, data)
+            if position is not None or (last and is_first and GSSAPI.match(data, SIZE)):
+                tokens = is_first and self._begin_behind(side, data, position)
                 return Detected(client=side, tokens=tokens)
             protocol = signature(data)
         if protocol is not None:
@@ -110,13 +110,13 @@ class ClientDetection:
             return Detected(client=1 - side)
         return UNDECIDED
 
-    def _begin_behind(self, side: int, data: bytes, at: int | None) -> bool:
+    def _begin_behind(self, side: int, data: bytes, position: int | None) -> bool:
         """Note where a request was found, None for none; return whether tokens are before it.
 
         Otherwise what is before the request is not Kafka, on the other side perhaps, too.
         """
         stream, other = self._streams[side], self._streams[1 - side]
-        end = len(data) if at is None else at
+        end = len(data) if position is None else position
         tokens = end > 0 and not stream.position and _are_tokens(data[:end])
         answered = not other.position and _are_tokens(other.peek())
         stream.in_sync = tokens
@@ -166,26 +166,26 @@ class ClientDetection:
         """Return where a proven request begins in the held bytes of a side; None for nowhere."""
         limit, stream = self._limits.max_frame_bytes, self._streams[side]
         start = max(0, self._searched[side] - stream.position)
-        found, resume = scan_request(data, limit, start, self._apis)
+        candidate, resume = scan_request(data, limit, start, self._apis)
         self._searched[side] = stream.position + resume
-        if found is None:
+        if candidate is None:
             return None
-        self._retry_at[side] = stream.position + bytes_for_retry(data, found.at)
-        return found.at if found.proven else None
+        self._retry_at[side] = stream.position + bytes_for_retry(data, candidate.at)
+        return candidate.at if candidate.proven else None
 
 
 def _are_tokens(data: bytes) -> bool:
     """Whether bytes are whole frames, none of which begins like a request."""
-    at = 0
-    while at + SIZE <= len(data):
-        size = int(read_i32_be(data, at))
-        head = data[at + SIZE : at + SIZE + HEAD]
+    position = 0
+    while position + SIZE <= len(data):
+        size = int(read_i32_be(data, position))
+        head = data[position + SIZE : position + SIZE + HEAD]
         length = int.from_bytes(head[8:HEAD], "big", signed=True)
         may_be_request = len(head) == HEAD and not head[0] and not head[2] and length <= size - HEAD
         if not 0 <= size <= MAX_TOKEN or may_be_request:
             return False
-        at += SIZE + size
-    return at == len(data)
+        position += SIZE + size
+    return position == len(data)
 
 
 def retry_bytes(held: int) -> int:
@@ -196,14 +196,14 @@ def retry_bytes(held: int) -> int:
     return 1 + (held >> 4)
 
 
-def bytes_for_retry(data: bytes, at: int) -> int:
-    """Return how many bytes to hold before a frame that may begin at `at` is checked again.
+def bytes_for_retry(data: bytes, position: int) -> int:
+    """Return how many bytes to hold before a frame that may begin at `position` is checked again.
 
     That is half as many more of it, or all of it.
     """
     held = len(data)
-    if held - at < SIZE:
+    if held - position < SIZE:
         return held + 1
-    end = at + SIZE + int(read_i32_be(data, at))
-    wanted = held + 1 + ((held - at) >> 1)
+    end = position + SIZE + int(read_i32_be(data, position))
+    wanted = held + 1 + ((held - position) >> 1)
     return min(wanted, end) if end > held else held + 1

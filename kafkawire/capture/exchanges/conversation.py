@@ -362,11 +362,11 @@ class Conversation:
             candidate = self._find_response(data)
         # without a candidate, a frame may begin in the last bytes
         head: i64 = self._apis.head_bytes
-        at, proven = candidate or Found(max(0, len(data) - head), False)
-        if not proven and stream.held - at > MAX_HELD:
-            at = stream.held - head
-        if at:
-            rows += self._give_up(side, at, Status.UNPARSED, "out of sync")
+        position, proven = candidate or Found(max(0, len(data) - head), False)
+        if not proven and stream.held - position > MAX_HELD:
+            position = stream.held - head
+        if position:
+            rows += self._give_up(side, position, Status.UNPARSED, "out of sync")
         stream.in_sync = proven
         self._lose_responses(side, stream.mark(1).packet if stream.held else 0)
         if not proven:

@@ -92,10 +92,10 @@ class Exchanges:
     def __init__(self) -> None:
         self._pairs: MessagePairs[Row] = MessagePairs()
 
-    def take(self, found: Located) -> list[Exchange]:
+    def take(self, item: Located) -> list[Exchange]:
         """Handle the next row; return the exchanges that it completes."""
-        row, connection = found.row, found.connection
-        client, broker = found.client, found.broker
+        row, connection = item.row, item.connection
+        client, broker = item.client, item.broker
         if connection is None or client is None or broker is None:
             return []
         pairs, packet = self._pairs, row.request_packet

@@ -143,9 +143,9 @@ class InFlightRequests(Generic[Request]):
 
     def find(self, key: int) -> Request | None:
         """Return the oldest request with a key; rather one that was not overtaken."""
-        at = self._index(key)
-        if at >= 0:
-            return self._queue[at].request
+        index = self._index(key)
+        if index >= 0:
+            return self._queue[index].request
         late = self._late.get(key)
         return None if late is None else late.request
 
@@ -178,9 +178,9 @@ class InFlightRequests(Generic[Request]):
 
         Older requests that were not overtaken are given up.
         """
-        at = self._index(key)
-        if at >= 0:
-            older = at - self._first
+        index = self._index(key)
+        if index >= 0:
+            older = index - self._first
             self.visited += older
             while older:
                 self._give_up(self._remove_first())
@@ -272,11 +272,11 @@ class InFlightRequests(Generic[Request]):
         positions = self._positions
         if positions is None:
             positions = self._positions = {}
-            at = self._first
+            index = self._first
             self.visited += count
-            while at < len(queue):
-                self._note(positions, queue[at].key, self._removed + at)
-                at += 1
+            while index < len(queue):
+                self._note(positions, queue[index].key, self._removed + index)
+                index += 1
         of_key = positions.get(key)
         return -1 if of_key is None else i64(of_key[0] - self._removed)
 

@@ -75,12 +75,12 @@ class Inference:
 
     def infer_unpaired(self, items: list[Item]) -> list[Item]:
         """Learn from paired responses; infer unpaired ones."""
-        for at, item in enumerate(items):
+        for index, item in enumerate(items):
             if isinstance(item, RawFrame):
                 if not item.is_request and item.request is not None:
                     self.add_response(item, item.request)
             elif item.status is Status.UNPAIRED:
-                items[at] = self.infer(item)
+                items[index] = self.infer(item)
         return items
 
     def add_response(self, response: RawFrame, request: InFlightRequest) -> None:
@@ -181,9 +181,9 @@ def walk_responses(data: bytes, start: int, limits: Limits, apis: Apis = KAFKA_A
     return WalkResult(start, False)
 
 
-def _listed(found: list[Fit]) -> str:
-    more = f" or {len(found) - MAX_LISTED} others" if len(found) > MAX_LISTED else ""
-    return ", ".join(str(fit.layout) for fit in found[:MAX_LISTED]) + more
+def _listed(fits: list[Fit]) -> str:
+    more = f" or {len(fits) - MAX_LISTED} others" if len(fits) > MAX_LISTED else ""
+    return ", ".join(str(fit.layout) for fit in fits[:MAX_LISTED]) + more
 
 
 # -- fitting

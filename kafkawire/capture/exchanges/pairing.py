@@ -202,25 +202,25 @@ def has_response(frame: bytes, body: i64, request: InFlightRequest) -> bool:
         return True
     if body < 0:
         return False
-    at = body
+    position = body
     version = request.api_version
     if version >= FLEXIBLE_SINCE:
         length, shift, more = i64(0), i64(0), True
         while more:
-            if at >= len(frame) or shift > 28:
+            if position >= len(frame) or shift > 28:
                 return False
-            byte = i64(frame[at])
+            byte = i64(frame[position])
             length |= (byte & 0x7F) << shift
             shift += 7
-            at += 1
+            position += 1
             more = byte > 0x7F
-        at += length - 1 if length else 0
+        position += length - 1 if length else 0
     elif version >= TRANSACTIONAL_SINCE:
-        if at + 2 > len(frame):
+        if position + 2 > len(frame):
             return False
-        length = i64(read_i16_be(frame, at))
-        at += 2 + (length if length > 0 else 0)
-    return at + 2 <= len(frame) and read_i16_be(frame, at) != 0
+        length = i64(read_i16_be(frame, position))
+        position += 2 + (length if length > 0 else 0)
+    return position + 2 <= len(frame) and read_i16_be(frame, position) != 0
 
 
 def is_handshake_0(item: Item, handshake: int) -> bool:

@@ -23,14 +23,14 @@ def kinds(values: npt.NDArray[np.integer[Any]]) -> list[int]:
     return sorted(set(values.tolist()))
 
 
-def take_rows(data: bytes, at: Ints, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+def take_rows(data: bytes, starts: Ints, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
     """Copy a structure of `dtype` from each offset of `data`; all must lie inside."""
     size = dtype.itemsize
-    if not len(at):
+    if not len(starts):
         return np.empty(0, dtype)
     octets = np.frombuffer(data, np.uint8)
     windows = np.lib.stride_tricks.as_strided(
         octets, (len(data) - size + 1, size), (1, 1), writeable=False
     )
     rows = windows.view(f"V{size}")[:, 0]
-    return rows[at].view(dtype)
+    return rows[starts].view(dtype)

@@ -58,10 +58,10 @@ def read_interface(body: bytes, order: str) -> Interface:
     return Interface(link, snaplen, base, exponent, offset)
 
 
-def _options(body: bytes, at: int, order: str) -> Iterator[tuple[int, bytes]]:
-    while at + 4 <= len(body):
-        code, length = struct.unpack_from(order + "HH", body, at)
+def _options(body: bytes, position: int, order: str) -> Iterator[tuple[int, bytes]]:
+    while position + 4 <= len(body):
+        code, length = struct.unpack_from(order + "HH", body, position)
         if code == END_OF_OPTIONS:
             return
-        yield code, body[at + 4 : at + 4 + length]
-        at += 4 + length + (-length & 3)
+        yield code, body[position + 4 : position + 4 + length]
+        position += 4 + length + (-length & 3)

@@ -38,9 +38,9 @@ class Shape(NamedTuple):
         """The nanoseconds of a fraction."""
         return SECOND // self.fractions
 
-    def header(self, data: bytes, at: int) -> PacketHeader:
+    def header(self, data: bytes, position: int) -> PacketHeader:
         """Decode one header."""
-        return PacketHeader(*struct.unpack_from(self.order + "4I", data, at))
+        return PacketHeader(*struct.unpack_from(self.order + "4I", data, position))
 
     def dtype(self) -> Any:
         """Return the structure of a header, a dtype of numpy."""
@@ -75,8 +75,8 @@ class PcapBlock:
 
     def header(self, row: int) -> PacketHeader:
         """Decode the header of a packet."""
-        (at,) = struct.unpack_from("<q", self.offsets, row * OFFSET)
-        return self.shape.header(self.data, at)
+        (position,) = struct.unpack_from("<q", self.offsets, row * OFFSET)
+        return self.shape.header(self.data, position)
 
     @property
     def first_ns(self) -> int:

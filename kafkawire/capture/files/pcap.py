@@ -164,10 +164,10 @@ class PcapDecoder:
                     return
                 start, limit = begin, PACKETS_BEHIND_DAMAGE
             big = shape.order == ">"
-            found, end = packets(data, start, shape.size, big, shape.longest, limit)
-            good = len(found) // OFFSET
+            offsets, end = packets(data, start, shape.size, big, shape.longest, limit)
+            good = len(offsets) // OFFSET
             if good:
-                yield self._block(data, found, shape)
+                yield self._block(data, offsets, shape)
             if len(data) - end >= shape.size and _is_wrong(shape.header(data, end), shape):
                 start = end
             elif good == limit:
@@ -178,11 +178,11 @@ class PcapDecoder:
                 return
             self._damage = self._input.position + start
 
-    def _needed(self, data: bytes, at: int, shape: Shape) -> int:
+    def _needed(self, data: bytes, position: int, shape: Shape) -> int:
         """Return the size of the packet at an offset, with its header, as far as known."""
-        if len(data) - at < shape.size:
+        if len(data) - position < shape.size:
             return shape.size
-        return shape.size + shape.header(data, at).captured
+        return shape.size + shape.header(data, position).captured
 
     def _block(self, data: bytes, offsets: bytes, shape: Shape) -> PcapBlock:
         """Make the block of some packets."""
@@ -204,14 +204,14 @@ class PcapDecoder:
             from .resynchronisation import packet_search  # imports numpy
 
             self._searching = packet_search(data, shape, ended=ended)
-        is_found, at = self._searching.find_behind_damage(
+        is_found, position = self._searching.find_behind_damage(
             start, SEARCH_BYTES, near=self._seconds, ended=ended
         )
         if not is_found:
-            self._input.consume(at, SEARCH_BYTES)
+            self._input.consume(position, SEARCH_BYTES)
         if is_found or ended:
-            self._report(self._input.position + at if is_found else self._input.position)
-        return at if is_found else None
+            self._report(self._input.position + position if is_found else self._input.position)
+        return position if is_found else None
 
     def _report(self, end: int) -> None:
         assert self._damage is not None

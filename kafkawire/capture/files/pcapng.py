@@ -119,11 +119,11 @@ class PcapngDecoder:
             last = int(offsets[-1])
             offset = last + self._block_at(data, last)[1]
 
-    def _needed(self, data: bytes, at: int) -> int:
+    def _needed(self, data: bytes, position: int) -> int:
         """Return the length of the block at an offset, as far as known."""
-        if at + LEAST_BLOCK > len(data):
+        if position + LEAST_BLOCK > len(data):
             return LEAST_BLOCK
-        length: int = struct.unpack_from(self.section.order + "I", data, at + 4)[0]
+        length: int = struct.unpack_from(self.section.order + "I", data, position + 4)[0]
         return length
 
     def _search(self, data: bytes, start: int, *, ended: bool) -> int | None:
@@ -135,12 +135,12 @@ class PcapngDecoder:
         before = self._searching
         if before is None or before[0] != order or before[1].data is not data:
             before = self._searching = order, block_search(data, order)
-        is_found, at = before[1].find_behind_damage(start, SEARCH_BYTES, ended=ended)
+        is_found, position = before[1].find_behind_damage(start, SEARCH_BYTES, ended=ended)
         if not is_found:
-            self._input.consume(at, SEARCH_BYTES)
+            self._input.consume(position, SEARCH_BYTES)
         if is_found or ended:
-            self._report(self._input.position + at if is_found else self._input.position)
-        return at if is_found else None
+            self._report(self._input.position + position if is_found else self._input.position)
+        return position if is_found else None
 
     def _report(self, end: int) -> None:
         assert self._damage is not None
@@ -149,38 +149,38 @@ class PcapngDecoder:
         )
         self._damage = None
 
-    def _step_over(self, data: bytes, at: int) -> tuple[int, int]:
+    def _step_over(self, data: bytes, position: int) -> tuple[int, int]:
         """Skip blocks without packets; store interface descriptions.
 
         Returns the offset and type of a packet block, or the offset of an INCOMPLETE or WRONG one.
         """
         while True:
-            kind, length = self._block_at(data, at)
+            kind, length = self._block_at(data, position)
             if kind in LAYOUTS or kind < 0:
-                return at, kind
+                return position, kind
             if kind == INTERFACE:
-                body = data[at + 8 : at + length - 4]
+                body = data[position + 8 : position + length - 4]
                 self.section.interfaces.append(read_interface(body, self.section.order))
             elif kind == SECRETS:
-                self._secrets(data[at + 8 : at + length - 4])
-            at += length
+                self._secrets(data[position + 8 : position + length - 4])
+            position += length
 
-    def _block_at(self, data: bytes, at: int) -> tuple[int, int]:
+    def _block_at(self, data: bytes, position: int) -> tuple[int, int]:
         """Return the type and length of the block at an offset; a section header is applied."""
-        if at + LEAST_BLOCK > len(data):
+        if position + LEAST_BLOCK > len(data):
             return INCOMPLETE, 0
-        if data[at : at + 4] == PCAPNG:
-            order = _MARKS.get(data[at + 8 : at + 12])
+        if data[position : position + 4] == PCAPNG:
+            order = _MARKS.get(data[position + 8 : position + 12])
             if order is None:
                 return WRONG, 0
             self.section = Section(order)
-        kind, length = struct.unpack_from(self.section.order + "II", data, at)
+        kind, length = struct.unpack_from(self.section.order + "II", data, position)
         if not LEAST.get(kind, LEAST_BLOCK) <= length <= MAX_BLOCK or length & 3:
             return WRONG, 0
-        end = at + length
+        end = position + length
         if end > len(data):
             return INCOMPLETE, 0
-        if data[end - 4 : end] != data[at + 4 : at + 8]:
+        if data[end - 4 : end] != data[position + 4 : position + 8]:
             return WRONG, 0
         return kind, length
 
@@ -196,9 +196,9 @@ class PcapngDecoder:
         Only their offsets are found one by one; the blocks are validated by columns.
         """
         big = self.section.order == ">"
-        offsets, at = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
+        offsets, blocks_end = blocks(data, start, kind, LEAST[kind], big, MAX_PACKETS)
         starts = np.frombuffer(offsets, "<i8")
-        ends = np.append(starts[1:], at)
+        ends = np.append(starts[1:], blocks_end)
         sizes = ends - starts
         good = _leading((sizes <= MAX_BLOCK) & (sizes & 3 == 0) & (ends <= len(data)))
         lengths = take_rows(data, starts[:good] + 4, _WORD), take_rows(data, ends[:good] - 4, _WORD)

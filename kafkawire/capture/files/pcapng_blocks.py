@@ -75,14 +75,14 @@ def block_search(data: bytes, order: str) -> Search:
     """Return the search for such blocks."""
 
     def find(window: range) -> Candidates:
-        found, sizes = [], []
+        offsets_of_windows, sizes = [], []
         for phase in range(4):
             kinds, lengths = words_at(data, window, phase, 2, order)
             ok = np.isin(kinds, _SOUGHT) & (lengths >= LEAST_BLOCK) & (lengths <= MAX_BLOCK)
             rows = np.flatnonzero(ok & (lengths & 3 == 0))
-            found.append(rows * 4 + phase + window.start)
+            offsets_of_windows.append(rows * 4 + phase + window.start)
             sizes.append(lengths[rows].astype(np.int64))
-        offsets, size = np.concatenate(found), np.concatenate(sizes)
+        offsets, size = np.concatenate(offsets_of_windows), np.concatenate(sizes)
         whole = offsets + size <= len(data)
         offsets, size = offsets[whole], size[whole]
         again = take_rows(data, offsets + size - 4, np.dtype([("length", order + "u4")]))

@@ -100,5 +100,5 @@ def _joined(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 def _slices(parts: Iterator[bytes]) -> Iterator[bytes]:
     for data in parts:
-        for at in range(0, len(data), STEP):
-            yield data[at : at + STEP]
+        for start in range(0, len(data), STEP):
+            yield data[start : start + STEP]

@@ -119,14 +119,14 @@ class Search:
     def _first(self, start: int, limit: int, near: int | None) -> int | None:
         """Find the first candidate in the window that fits."""
         offsets, seconds, ends = self._found
-        at, size = int(np.searchsorted(offsets, start)), FIRST_CANDIDATES
-        while at < len(offsets):
-            fits = ends[at : at + size] <= limit
+        candidate, size = int(np.searchsorted(offsets, start)), FIRST_CANDIDATES
+        while candidate < len(offsets):
+            fits = ends[candidate : candidate + size] <= limit
             if near is not None:
-                fits &= np.abs(seconds[at : at + size] - near) <= SECONDS_APART
+                fits &= np.abs(seconds[candidate : candidate + size] - near) <= SECONDS_APART
             if fits.any():
-                return int(offsets[at + fits.argmax()])
-            at += size
+                return int(offsets[candidate + fits.argmax()])
+            candidate += size
             size *= 8
         return None
 
@@ -179,14 +179,14 @@ def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> Ints:
     """
     ends = np.zeros(len(offsets), np.int64)
     remaining = np.arange(len(offsets))
-    at = offsets.astype(np.int64)
+    positions = offsets.astype(np.int64)
     last: Ints | None = None
     for links in range(CHAIN):
         if ended and links:
-            ends[remaining[at == len(data)]] = len(data) + 1
-        inside = at + shape.size <= len(data)
-        remaining, at = remaining[inside], at[inside]
-        headers = take_rows(data, at, shape.dtype())
+            ends[remaining[positions == len(data)]] = len(data) + 1
+        inside = positions + shape.size <= len(data)
+        remaining, positions = remaining[inside], positions[inside]
+        headers = take_rows(data, positions, shape.dtype())
         seconds = headers["seconds"].astype(np.int64)
         captured, original = headers["captured"], headers["original"]
         ok = (captured >= LEAST_PACKET) & (captured <= np.minimum(original, shape.longest))
@@ -194,7 +194,7 @@ def _chains(data: bytes, offsets: Ints, shape: Shape, ended: bool) -> Ints:
         if last is not None:
             ok &= np.abs(seconds - last[inside]) <= SECONDS_APART
         remaining, last = remaining[ok], seconds[ok]
-        headers_end = at[ok] + shape.size
-        at = headers_end + captured[ok]
+        headers_end = positions[ok] + shape.size
+        positions = headers_end + captured[ok]
     ends[remaining] = headers_end
     return ends

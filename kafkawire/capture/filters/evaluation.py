@@ -98,8 +98,8 @@ def _comparison(field: Field, test: Callable[[Any], bool]) -> Predicate:
     name = field.name
 
     def holds(lookup: Lookup) -> bool | None:
-        found, complete = lookup(name)
-        for value in found:
+        values, complete = lookup(name)
+        for value in values:
             if test(value):
                 return True
         return False if complete else None

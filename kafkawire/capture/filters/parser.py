@@ -84,27 +84,27 @@ class _Parser:
         return inner
 
     def _comparison(self) -> Expression:
-        at, field = self.next.at, self._field()
+        position, field = self.next.at, self._field()
         if self._keyword("not"):
             if not self._keyword("in"):
                 self._fail(f"expected `in` after `{field.name} not`")
-            return Not(self._membership(field, at))
+            return Not(self._membership(field, position))
         if self._keyword("in"):
-            return self._membership(field, at)
+            return self._membership(field, position)
         operator = self._operator(field)
         positive = NEGATED.get(operator, operator)
         test = test_of(field, positive, [self._value(operator)], self._text)
-        comparison = Comparison(field, test, at)
+        comparison = Comparison(field, test, position)
         return Not(comparison) if operator in NEGATED else comparison
 
-    def _membership(self, field: Field, at: int) -> Comparison:
+    def _membership(self, field: Field, position: int) -> Comparison:
         if self._take(Kind.OPEN) is None:
             self._fail("expected ( after `in`")
         values = [self._value("(")]
         while self._take(Kind.COMMA) is not None:
             values.append(self._value(","))
         self._closed()
-        return Comparison(field, test_of(field, EQUAL, values, self._text), at)
+        return Comparison(field, test_of(field, EQUAL, values, self._text), position)
 
     def _field(self) -> Field:
         token = self.next

@@ -77,8 +77,8 @@ def _hint(comparison: Comparison, names: dict[str, str]) -> str:
     what = WHAT.get(field.name, field.name)
     shown = list(names.values())
     more = f", +{len(shown) - MOST_SHOWN:,}" if len(shown) > MOST_SHOWN else ""
-    known = {name.lower(): name for name in shown}
-    near = next(filter(None, (suggestion(text, known) for text in wanted)), "")
+    by_lower_case = {name.lower(): name for name in shown}
+    near = next(filter(None, (suggestion(text, by_lower_case) for text in wanted)), "")
     verb = "matches " if test.operator == GLOB else ""
     which = " or ".join(map(repr, wanted))
     return f": no {what} {verb}{which} among {', '.join(shown[:MOST_SHOWN])}{more}{near}"

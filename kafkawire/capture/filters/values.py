@@ -82,19 +82,19 @@ class Test(NamedTuple):
         return lambda value: compare(value, bound)
 
 
-def test_of(field: Field, operator: str, given: list[Token], text: str) -> Test:
+def test_of(field: Field, operator: str, tokens: list[Token], text: str) -> Test:
     """Make the test of a comparison. Raises FilterError."""
     if operator == GLOB:
-        return Test(GLOB, tuple(_pattern(field, token, text) for token in given))
-    return Test(operator, tuple(_PARSERS[field.type](field, token, text) for token in given))
+        return Test(GLOB, tuple(_pattern(field, token, text) for token in tokens))
+    return Test(operator, tuple(_PARSERS[field.type](field, token, text) for token in tokens))
 
 
-def suggestion(text: str, known: dict[str, str]) -> str:
-    """Return `; did you mean X?` with the most similar name, "" for none. known: by lower case."""
+def suggestion(text: str, names: dict[str, str]) -> str:
+    """Return `; did you mean X?` with the most similar name, "" for none. names: by lower case."""
     plain = text.lower().strip("*?[]")
-    close = most_similar(plain, known.values()) if len(plain) < 256 else None
+    close = most_similar(plain, names.values()) if len(plain) < 256 else None
     if close is None and plain:  # part of a name, as in patterns
-        close = next((known[name] for name in known if plain in name), None)
+        close = next((names[name] for name in names if plain in name), None)
     return "" if close is None else f"; did you mean {close}?"
 
 

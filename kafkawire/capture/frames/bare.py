@@ -37,14 +37,18 @@ def decode_frames(
     """
     apis = _apis(registry)
     in_flight: dict[int, InFlightRequest] = {}
-    at = 0
-    while at < len(data):
-        rest = len(data) - at - SIZE
-        size = int.from_bytes(data[at : at + SIZE], "big", signed=True) if rest >= 0 else -1
+    position = 0
+    while position < len(data):
+        rest = len(data) - position - SIZE
+        size = (
+            int.from_bytes(data[position : position + SIZE], "big", signed=True)
+            if rest >= 0
+            else -1
+        )
         if not 4 <= size <= min(rest, limits.max_frame_bytes):
-            yield _leftover(data[at:], size, rest)
+            yield _leftover(data[position:], size, rest)
             return
-        frame = data[at + SIZE : at + SIZE + size]
+        frame = data[position + SIZE : position + SIZE + size]
         if response_to is not None:
             yield response_row(frame, NO_PACKET, _request_of(frame, *response_to, apis), limits)
         elif _is_response(frame, in_flight.get(_id(frame))):
@@ -55,7 +59,7 @@ def decode_frames(
             if request is not None:
                 in_flight[request.correlation_id] = request
             yield row
-        at += SIZE + size
+        position += SIZE + size
 
 
 def _apis(registry: Registry | None) -> Apis:

@@ -98,12 +98,12 @@ def _refusal_key(
     return package, info.name, version, end, elements, frame[end : end + MAX_REFUSED_BYTES + 1]
 
 
-def _cache_refusal(known: RefusalKey, error: str) -> str:
+def _cache_refusal(refusal: RefusalKey, error: str) -> str:
     """Cache the error of a short body; finding the error is slow."""
-    if len(known[-1]) <= MAX_REFUSED_BYTES:
+    if len(refusal[-1]) <= MAX_REFUSED_BYTES:
         if len(_refused) >= MAX_REFUSED:
             _refused.clear()
-        _refused[known] = error
+        _refused[refusal] = error
     return error
 
 

@@ -100,12 +100,12 @@ def _is_ordinary(data: bytes, start: i64, apis: Apis) -> bool:
         return True
     if length > MAX_CLIENT_ID:
         return False
-    at = start + CLIENT_ID
-    end = min(at + length, i64(len(data)))
-    while at < end:
-        if data[at] < 0x20 or data[at] == 0x7F:
+    position = start + CLIENT_ID
+    end = min(position + length, i64(len(data)))
+    while position < end:
+        if data[position] < 0x20 or data[position] == 0x7F:
             return False
-        at += 1
+        position += 1
     return True
 
 
@@ -152,14 +152,14 @@ def scan_request(
     doubtful: Found | None = None
     resume = max(start, len(data) - apis.head_bytes + 1)
     for match in apis.ahead.finditer(data, start):
-        at = match.start()
-        confidence = check_request(data, at, max_frame_bytes, effort, apis)
-        if confidence is Confidence.POSSIBLE and not _is_ordinary(data, at, apis):
-            doubtful = doubtful or Found(at, False)
+        position = match.start()
+        confidence = check_request(data, position, max_frame_bytes, effort, apis)
+        if confidence is Confidence.POSSIBLE and not _is_ordinary(data, position, apis):
+            doubtful = doubtful or Found(position, False)
         elif confidence is not Confidence.NO:
-            return Scan(Found(at, confidence is Confidence.PROVEN), min(resume, at))
-        if 0 < len(data) - at - SIZE - int(read_i32_be(data, at)) < apis.head_bytes:
-            resume = min(resume, at)  # the frame behind it may still prove it
+            return Scan(Found(position, confidence is Confidence.PROVEN), min(resume, position))
+        if 0 < len(data) - position - SIZE - int(read_i32_be(data, position)) < apis.head_bytes:
+            resume = min(resume, position)  # the frame behind it may still prove it
         if effort.left < 0:
             break
     return Scan(doubtful, resume if doubtful is None else min(resume, doubtful.at))
@@ -167,7 +167,7 @@ def scan_request(
 
 def check_request(
     data: bytes,
-    at: int,
+    position: int,
     max_frame_bytes: int,
     effort: Effort | None = None,
     apis: Apis = KAFKA_APIS,
@@ -182,16 +182,16 @@ def check_request(
     Some clients send trailing bytes, so a body that decodes leniently is accepted if the next frame
     begins at its end and the header has a client id.
     """
-    candidate = request_at(data, at, max_frame_bytes, apis)
+    candidate = request_at(data, position, max_frame_bytes, apis)
     if candidate is None:
         return Confidence.NO
     side = apis.api(candidate.api_key).request
     assert side is not None
     cls, version = side.load(), candidate.api_version
-    end = at + SIZE + candidate.size
+    end = position + SIZE + candidate.size
     if end > len(data) and candidate.size > MAX_INCOMPLETE:
         return Confidence.NO
-    frame = data[at + SIZE : end]
+    frame = data[position + SIZE : end]
     try:
         header = decode_request_header(frame, lenient=True, package=apis.package)
     except WireError:
@@ -203,7 +203,7 @@ def check_request(
         effort.spend(body, 0)
     confidence = _check_body(cls, version, frame, body, candidate.size, effort)
     client_id = getattr(header.header, "client_id", None)
-    if confidence is Confidence.PROVEN and not (client_id and _is_ordinary(data, at, apis)):
+    if confidence is Confidence.PROVEN and not (client_id and _is_ordinary(data, position, apis)):
         follows = request_at(data, end, max_frame_bytes, apis) is not None
         return confidence if follows or len(data) - end < apis.head_bytes else Confidence.NO
     if confidence is Confidence.NO and end <= len(data) and client_id:
@@ -224,16 +224,16 @@ def find_response(
     in_flight: returns the request with a correlation id.
     """
     effort = Effort(len(data))
-    for at in _response_positions(data, max_frame_bytes):
-        request = in_flight(int(read_i32_be(data, at + SIZE)))
+    for position in _response_positions(data, max_frame_bytes):
+        request = in_flight(int(read_i32_be(data, position + SIZE)))
         if request is None:
             continue
-        size = int(read_i32_be(data, at))
+        size = int(read_i32_be(data, position))
         key, version = request.api_key, request.api_version
-        frame = data[at + SIZE : at + SIZE + size]
+        frame = data[position + SIZE : position + SIZE + size]
         confidence = check_response(frame, size, key, version, effort, apis)
         if confidence is not Confidence.NO:
-            return Found(at, confidence is Confidence.PROVEN)
+            return Found(position, confidence is Confidence.PROVEN)
         if effort.left < 0:
             break
     return None
@@ -262,18 +262,20 @@ def check_response(
 
 
 def _check_body(
-    cls: Any, version: int, frame: bytes, at: int, size: int, effort: Effort | None
+    cls: Any, version: int, frame: bytes, position: int, size: int, effort: Effort | None
 ) -> Confidence:
     if len(frame) == size:
         return (
-            Confidence.PROVEN if _decodes(cls, version, frame, at, False, effort) else Confidence.NO
+            Confidence.PROVEN
+            if _decodes(cls, version, frame, position, False, effort)
+            else Confidence.NO
         )
     if size > MAX_INCOMPLETE:
         return Confidence.NO
     # missing bytes are taken as zeros: a body that fails before them can never be valid
     # (an array of more elements than available bytes is not decoded: it would be again each time)
     limits = NO_LIMITS._replace(max_elements=len(frame))
-    reader = Reader(frame + bytes(size - len(frame)), at, limits=limits)
+    reader = Reader(frame + bytes(size - len(frame)), position, limits=limits)
     try:
         cls.decode_from(reader, version)
     except LimitExceeded:
@@ -282,15 +284,15 @@ def _check_body(
         return Confidence.POSSIBLE if reader.pos >= len(frame) else Confidence.NO
     finally:
         if effort is not None:
-            effort.spend(int(reader.pos) - at, size)
+            effort.spend(int(reader.pos) - position, size)
     return Confidence.POSSIBLE
 
 
 def _decodes(
-    cls: Any, version: int, frame: bytes, at: int, lenient: bool, effort: Effort | None
+    cls: Any, version: int, frame: bytes, position: int, lenient: bool, effort: Effort | None
 ) -> bool:
     """Whether a body decodes; failures are common, so the error is not looked for."""
-    reader = Reader(frame, at, lenient=lenient, limits=DEFAULT_LIMITS)
+    reader = Reader(frame, position, lenient=lenient, limits=DEFAULT_LIMITS)
     try:
         cls.decode_from(reader, version)
         if len(frame) - reader.pos > MAX_TRAILING:
@@ -300,7 +302,7 @@ def _decodes(
         return False
     finally:
         if effort is not None:
-            effort.spend(int(reader.pos) - at, len(frame))
+            effort.spend(int(reader.pos) - position, len(frame))
     return True
 
 

@@ -179,20 +179,24 @@ class Stream:
         self._at = 0
         self._more = []
         self._marks = [
-            Mark(read_i64_le(marks, at), read_i64_le(marks, at + 8), read_i64_le(marks, at + 16))
-            for at in range(0, len(marks), MARK_BYTES)
+            Mark(
+                read_i64_le(marks, offset),
+                read_i64_le(marks, offset + 8),
+                read_i64_le(marks, offset + 16),
+            )
+            for offset in range(0, len(marks), MARK_BYTES)
         ]
 
     def mark(self, size: i64) -> Mark:
         """Return the packet of the held byte at `size - 1`; drop the packets before it."""
         marks = self._marks
         wanted = self.position + size
-        at: i64 = 0
+        index: i64 = 0
         last: i64 = len(marks) - 1
-        while at < last and marks[at].end < wanted:
-            at += 1
-        if at:
-            del marks[:at]
+        while index < last and marks[index].end < wanted:
+            index += 1
+        if index:
+            del marks[:index]
         return marks[0]
 
 

@@ -55,10 +55,10 @@ RECORD_HEADER: Final = 5
 
 def has_tls_records(data: bytes) -> bool:
     """Whether two TLS records of application data follow each other, anywhere in a stream."""
-    for found in _RECORD.finditer(data):
-        at = found.start()
-        size = data[at + 3] << 8 | data[at + 4]
-        if _RECORD.match(data, at + RECORD_HEADER + size):
+    for match in _RECORD.finditer(data):
+        start = match.start()
+        size = data[start + 3] << 8 | data[start + 4]
+        if _RECORD.match(data, start + RECORD_HEADER + size):
             return True
     return False
 

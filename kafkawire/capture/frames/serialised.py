@@ -81,10 +81,10 @@ class Packer:
         shared: list[Shared] = []
         others: dict[int, LocatedItem] = {}
         apis = KAFKA_APIS
-        for at, located in enumerate(items):
+        for index, located in enumerate(items):
             item, connection = located.item, located.connection
             if not isinstance(item, RawFrame) or item.request is None or connection is None:
-                others[at] = located
+                others[index] = located
                 continue
             request = item.request
             apis = request.apis
@@ -152,14 +152,16 @@ class SerialisedReader:
     knows of connections, to which what the items share is added.
     """
 
-    def __init__(self, serialised: SerialisedFrames, known: list[Shared] | None = None) -> None:
-        if known is None:
-            known = serialised.shared
+    def __init__(
+        self, serialised: SerialisedFrames, shared_before: list[Shared] | None = None
+    ) -> None:
+        if shared_before is None:
+            shared_before = serialised.shared
         else:
             if serialised.forgets:
-                known.clear()
-            known += serialised.shared
-        self._known: list[Shared] = known
+                shared_before.clear()
+            shared_before += serialised.shared
+        self._known: list[Shared] = shared_before
         self._numbers: bytes = serialised.numbers
         self._errors: list[str] = serialised.errors
         self.frames: bytes = serialised.frames
@@ -193,7 +195,7 @@ class SerialisedReader:
 
     def next(self) -> bool:
         """Read the next item; False if there is none."""
-        at = self._at = self._following
+        position = self._at = self._following
         count = self._count
         self._count = count + 1
         if self._others:
@@ -201,22 +203,22 @@ class SerialisedReader:
             if self.other is not None:
                 return True
         numbers = self._numbers
-        if at == len(numbers):
+        if position == len(numbers):
             return False
-        shared = self._known[read_i64_le(numbers, at)]
+        shared = self._known[read_i64_le(numbers, position)]
         self.connection, self.client, self.broker, self.client_id = shared
         self.start = self.end
-        self.end += read_i64_le(numbers, at + NUMBER)
-        self.packet = read_i64_le(numbers, at + 2 * NUMBER)
-        self.time_ns = read_i64_le(numbers, at + 3 * NUMBER)
-        self.body = read_i64_le(numbers, at + 4 * NUMBER)
-        self.error = self._errors[read_i64_le(numbers, at + 5 * NUMBER)]
-        kind = read_i64_le(numbers, at + 6 * NUMBER)
+        self.end += read_i64_le(numbers, position + NUMBER)
+        self.packet = read_i64_le(numbers, position + 2 * NUMBER)
+        self.time_ns = read_i64_le(numbers, position + 3 * NUMBER)
+        self.body = read_i64_le(numbers, position + 4 * NUMBER)
+        self.error = self._errors[read_i64_le(numbers, position + 5 * NUMBER)]
+        kind = read_i64_le(numbers, position + 6 * NUMBER)
         self.is_request = kind & 1 == 1
         self.api_key = signed16(kind >> 17)
         self.api_version = signed16(kind >> 1 & 0xFFFF)
-        self.correlation_id = read_i64_le(numbers, at + 7 * NUMBER)
-        self._following = at + (REQUEST_BYTES if kind & 1 else RESPONSE_BYTES)
+        self.correlation_id = read_i64_le(numbers, position + 7 * NUMBER)
+        self._following = position + (REQUEST_BYTES if kind & 1 else RESPONSE_BYTES)
         return True
 
     def item(self) -> LocatedItem:

@@ -109,7 +109,7 @@ def walk(
     path: str,
     topic: str | None,
     partition: int | None,
-    found: list[RecordsField],
+    fields: list[RecordsField],
 ) -> None:
     """Follow the steps in a struct; topic, partition: what was found above it."""
     for step in steps:
@@ -118,7 +118,7 @@ def walk(
         if value is None:
             continue
         if role == RECORDS:
-            found.append(RecordsField(path + step.attribute, topic, partition, value))
+            fields.append(RecordsField(path + step.attribute, topic, partition, value))
         elif role == TOPIC:
             topic = value
         elif role == TOPIC_ID:
@@ -126,11 +126,11 @@ def walk(
         elif role == PARTITION:
             partition = value
         elif isinstance(value, list):
-            for at, child in enumerate(value):
-                here = f"{path}{step.attribute}[{at}]."
-                walk(child, step.inner, here, topic, partition, found)
+            for index, child in enumerate(value):
+                here = f"{path}{step.attribute}[{index}]."
+                walk(child, step.inner, here, topic, partition, fields)
         else:
-            walk(value, step.inner, f"{path}{step.attribute}.", topic, partition, found)
+            walk(value, step.inner, f"{path}{step.attribute}.", topic, partition, fields)
 
 
 # -- counts
@@ -227,8 +227,8 @@ def replace_records(
             replaced[key] = texts.get(here, inner)
         elif struct is not None and isinstance(inner, list):
             replaced[key] = [
-                replace_records(one, struct, version, texts, f"{here}[{at}].")
-                for at, one in enumerate(inner)
+                replace_records(one, struct, version, texts, f"{here}[{index}].")
+                for index, one in enumerate(inner)
             ]
         elif struct is not None:
             replaced[key] = replace_records(inner, struct, version, texts, f"{here}.")

@@ -166,9 +166,9 @@ class Lines:
     def use_another(self) -> None:
         """Write the next texts into a buffer without views."""
         viewed = self.out
-        for at, spare in enumerate(self.spare):
+        for index, spare in enumerate(self.spare):
             if not spare.is_viewed():
-                self.out, self.spare[at] = spare, viewed
+                self.out, self.spare[index] = spare, viewed
                 return
         if len(self.spare) < MAX_SPARE and len(viewed) <= SPARE_BYTES:
             self.spare.append(viewed)
@@ -239,20 +239,20 @@ class Lines:
         client_id: str | None,
         data: bytes,
         start: i64,
-        at: i64,
+        position: i64,
         end: i64,
         limits: Limits,
     ) -> bool:
-        """Write the row of the frame `data[start:end]`, whose body begins at `at`."""
+        """Write the row of the frame `data[start:end]`, whose body begins at `position`."""
         program = head.program
         if program is None:
             return False
-        if head.plain_if_zero and (end - at < 2 or data[at : at + 2] != b"\0\0"):
+        if head.plain_if_zero and (end - position < 2 or data[position : position + 2] != b"\0\0"):
             return False
         if head.tagged:
-            if at >= end or data[at] != 0:
+            if position >= end or data[position] != 0:
                 return False
-            at += 1
+            position += 1
         size = end - start
         return self.out.row(
             self.start,
@@ -264,7 +264,7 @@ class Lines:
             self.client_id(client_id),
             data,
             start,
-            at,
+            position,
             end,
             program,
             self.few_elements if size <= FREE_OBJECTS else elements_within(limits, size),

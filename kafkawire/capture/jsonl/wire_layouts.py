@@ -148,8 +148,8 @@ def payload_roles(cls: type[Structure], version: int) -> Roles | None:
         wanted = _roles_of(field, steps, version)
         if wanted is None:
             return None
-        for at, attribute, role in wanted:
-            roles = by_owner.setdefault(steps.owners[at], {})
+        for depth, attribute, role in wanted:
+            roles = by_owner.setdefault(steps.owners[depth], {})
             if roles.setdefault(attribute, role) != role:
                 return None
     return by_owner
@@ -165,21 +165,23 @@ def _roles_of(
         return None
     if not all(step.is_array for step in outer):
         return None
-    wanted = [(at, step.attribute, WITHIN) for at, step in enumerate(outer)]
+    wanted = [(depth, step.attribute, WITHIN) for depth, step in enumerate(outer)]
     wanted.append((len(outer), last.attribute, role))
-    for at, attribute, named in (
+    for depth, attribute, named in (
         (steps.type_at, field.protocol_type, PROTOCOL_TYPE),
         (steps.name_at, field.protocol_name, PROTOCOL_NAME),
     ):
-        if at is None:
+        if depth is None:
             continue
-        if not _is_before(fields_at(steps.owners[at], version), attribute, steps.fields[at]):
+        if not _is_before(fields_at(steps.owners[depth], version), attribute, steps.fields[depth]):
             return None
-        wanted.append((at, attribute, named))
+        wanted.append((depth, attribute, named))
     return wanted
 
 
 def _is_before(fields: tuple[Field, ...], attribute: str, step: Field) -> bool:
     """Whether a text is read before the field that leads to the payload."""
-    at = [field.attribute for field in fields].index(attribute)
-    return fields[at].is_a("string") and not fields[at].is_tagged and at < fields.index(step)
+    index = [field.attribute for field in fields].index(attribute)
+    return (
+        fields[index].is_a("string") and not fields[index].is_tagged and index < fields.index(step)
+    )

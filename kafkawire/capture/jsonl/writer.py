@@ -62,18 +62,18 @@ class Text:
         client_id: str,  # noqa: ARG002
         data: bytes,  # noqa: ARG002
         start: int,  # noqa: ARG002
-        at: int,  # noqa: ARG002
+        position: int,  # noqa: ARG002
         end: int,  # noqa: ARG002
         program: Program,  # noqa: ARG002
         max_elements: int,  # noqa: ARG002
     ) -> bool:
-        """Write the row of the frame `data[start:end]`, whose body begins at `at`.
+        """Write the row of the frame `data[start:end]`, whose body begins at `position`.
 
         Returns False, and nothing is written, if it declines.
         """
         return False
 
-    def body(self, data: bytes, at: int, program: Program, max_elements: int) -> bool:  # noqa: ARG002
+    def body(self, data: bytes, position: int, program: Program, max_elements: int) -> bool:  # noqa: ARG002
         """Write only a body; returns what `row` does."""
         return False
 

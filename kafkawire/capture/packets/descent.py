@@ -28,9 +28,9 @@ def descend(layers: list[Layer], decoding: Decoding) -> list[Layer]:
         if not of_kind:
             return ends
         layers = [
-            found
+            decoded
             for several in of_kind.values()
-            for found in _decode(several[0] if len(several) == 1 else joined(several), decoding)
+            for decoded in _decode(several[0] if len(several) == 1 else joined(several), decoding)
         ]
     return ends + [layer if layer.kind <= ENDS else ended(layer, Kind.NESTED) for layer in layers]
 
@@ -38,8 +38,8 @@ def descend(layers: list[Layer], decoding: Decoding) -> list[Layer]:
 def joined(layers: list[Layer]) -> Layer:
     """Concatenate layers of one kind."""
     columns = zip(*((each.rows, each.at, each.end, each.stop) for each in layers), strict=True)
-    rows, at, end, stop = map(np.concatenate, columns)
-    return Layer(layers[0].kind, rows, at, end, stop)
+    rows, starts, end, stop = map(np.concatenate, columns)
+    return Layer(layers[0].kind, rows, starts, end, stop)
 
 
 def _decode(layer: Layer, decoding: Decoding) -> list[Layer]:

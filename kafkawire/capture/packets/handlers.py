@@ -37,8 +37,8 @@ def _typed(types: Octets) -> Handler:
 
     def handle(headers: Headers, layer: Layer, _: Decoding) -> Step:
         numbers = headers["type"]
-        at = layer.at + HEADERS[layer.kind].itemsize
-        return Step(types[numbers], at, layer.stop, numbers)
+        payload = layer.at + HEADERS[layer.kind].itemsize
+        return Step(types[numbers], payload, layer.stop, numbers)
 
     return handle
 
@@ -55,8 +55,8 @@ def _prefix(kind: Kind) -> Handler:
 
 def _null(headers: Headers, layer: Layer, _: Decoding) -> Step:
     numbers = headers["first"] | headers["last"]
-    at = layer.at + HEADERS[layer.kind].itemsize
-    return Step(FAMILIES[numbers], at, layer.stop)
+    payload = layer.at + HEADERS[layer.kind].itemsize
+    return Step(FAMILIES[numbers], payload, layer.stop)
 
 
 def _raw_ip(headers: Headers, layer: Layer, _: Decoding) -> Step:
@@ -96,8 +96,8 @@ def _mpls(headers: Headers, layer: Layer, _: Decoding) -> Step:
 
 def _mpls_payload(headers: Headers, layer: Layer, _: Decoding) -> Step:
     first = headers["first"] >> 4
-    at = np.where(first == 0, layer.at + 4, layer.at)  # a control word (RFC 4448)
-    return Step(MPLS_PAYLOADS[first], at, layer.stop)
+    payload = np.where(first == 0, layer.at + 4, layer.at)  # a control word (RFC 4448)
+    return Step(MPLS_PAYLOADS[first], payload, layer.stop)
 
 
 def _ipv4(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
@@ -116,8 +116,8 @@ def _ipv4(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
     wrong |= stop < layer.at + size
     kinds[(headers["fragment"] & 0x3FFF) != 0] = Kind.FRAGMENT4
     kinds[wrong] = Kind.MALFORMED
-    at = np.where(kinds == Kind.FRAGMENT4, layer.at, layer.at + size)
-    return Step(kinds, at, stop, numbers)
+    payload = np.where(kinds == Kind.FRAGMENT4, layer.at, layer.at + size)
+    return Step(kinds, payload, stop, numbers)
 
 
 def _ipv6(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
@@ -141,8 +141,8 @@ def _authentication(headers: Headers, layer: Layer, _: Decoding) -> Step:
     return _behind(headers["next"], layer.at + size, layer)
 
 
-def _behind(numbers: npt.NDArray[np.integer[Any]], at: Ints, layer: Layer) -> Step:
-    return Step(PROTOCOLS6[numbers], at, layer.stop, numbers)
+def _behind(numbers: npt.NDArray[np.integer[Any]], payload: Ints, layer: Layer) -> Step:
+    return Step(PROTOCOLS6[numbers], payload, layer.stop, numbers)
 
 
 HANDLERS: Final[dict[Kind, Handler]] = {

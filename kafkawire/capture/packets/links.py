@@ -32,8 +32,8 @@ AGGREGATE: Final = 0x80
 
 def _ppp(headers: Headers, layer: Layer, _: Decoding) -> Step:
     """Handle the address and control fields of PPP, which may be left out (RFC 1661, RFC 1662)."""
-    at = np.where(headers["address"] == 0xFF03, layer.at + 2, layer.at)
-    return Step(np.full(len(headers), Kind.PPP_PROTOCOL, np.uint8), at, layer.stop)
+    payload = np.where(headers["address"] == 0xFF03, layer.at + 2, layer.at)
+    return Step(np.full(len(headers), Kind.PPP_PROTOCOL, np.uint8), payload, layer.stop)
 
 
 def _ppp_protocol(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
@@ -53,20 +53,20 @@ def _nflog(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
     """Handle the attributes of NFLOG: length and type in the byte order of the host, a value."""
     octets = decoding.octets
     kinds = np.full(len(headers), Kind.MALFORMED, np.uint8)
-    at = layer.at + 4
+    positions = layer.at + 4
     left: Ints = np.arange(len(headers))
     for _ in range(MAX_ATTRIBUTES):
-        left = left[at[left] + 4 <= layer.end[left]]
+        left = left[positions[left] + 4 <= layer.end[left]]
         if not len(left):
             break
-        start = at[left]
+        start = positions[left]
         first, second, third, fourth = (octets[start + n].astype(np.int64) for n in range(4))
         length = np.where(third == 0, first << 8 | second, second << 8 | first)
         is_payload = (third | fourth) == NFULA_PAYLOAD
         kinds[left[is_payload]] = Kind.RAW_IP
-        at[left] = np.where(is_payload, start + 4, start + (length + 3 & ~3))
+        positions[left] = np.where(is_payload, start + 4, start + (length + 3 & ~3))
         left = left[~is_payload & (length >= 4)]
-    return Step(kinds, at, layer.stop)
+    return Step(kinds, positions, layer.stop)
 
 
 def _linked(headers: Headers, layer: Layer, _: Decoding) -> Step:
@@ -106,11 +106,11 @@ def _ieee802_11(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
     return Step(kinds, layer.at + size, layer.stop, flags & PROTECTED)
 
 
-def _octets(decoding: Decoding, at: Ints, end: Ints) -> Ints:
+def _octets(decoding: Decoding, positions: Ints, end: Ints) -> Ints:
     """Return the byte at each offset, 0 where it was not captured."""
-    octets = np.zeros(len(at), np.int64)
-    whole = at < end
-    octets[whole] = decoding.octets[at[whole]]
+    octets = np.zeros(len(positions), np.int64)
+    whole = positions < end
+    octets[whole] = decoding.octets[positions[whole]]
     return octets
 
 

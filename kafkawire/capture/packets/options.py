@@ -13,15 +13,15 @@ MSS_BYTES: Final = 4
 
 def mss_of(options: bytes) -> int:
     """Return the maximum segment size among the options of a SYN; 0 if it has none (RFC 9293)."""
-    at, size = 0, len(options)
-    while at < size and options[at] != END:
-        if options[at] == NOP:
-            at += 1
+    position, size = 0, len(options)
+    while position < size and options[position] != END:
+        if options[position] == NOP:
+            position += 1
             continue
-        if at + 1 >= size or options[at + 1] < 2:
+        if position + 1 >= size or options[position + 1] < 2:
             return 0
-        if options[at] == MSS:
-            valid = options[at + 1] == MSS_BYTES and at + MSS_BYTES <= size
-            return options[at + 2] << 8 | options[at + 3] if valid else 0
-        at += options[at + 1]
+        if options[position] == MSS:
+            valid = options[position + 1] == MSS_BYTES and position + MSS_BYTES <= size
+            return options[position + 2] << 8 | options[position + 3] if valid else 0
+        position += options[position + 1]
     return 0

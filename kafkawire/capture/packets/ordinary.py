@@ -82,15 +82,15 @@ def ordinary_segments(
     if link not in LINKS or not LITTLE:
         return None
     packets = _Packets(data, link, passed_over)
-    for at in range(0, len(offsets), OFFSET):
-        start = read_i64_le(offsets, at)
+    for position in range(0, len(offsets), OFFSET):
+        start = read_i64_le(offsets, position)
         if start < 0 or header_bytes < OFFSET * 2 or start > len(data) - header_bytes:
             raise IndexError("packet outside of the data")
         seconds, fraction = _uint32(data, start, is_big), _uint32(data, start + 4, is_big)
         packets.start = start + header_bytes
         packets.end = packets.start + _uint32(data, start + 8, is_big)
         packets.stop = packets.start + _uint32(data, start + 12, is_big)
-        packets.packet = first + at // OFFSET
+        packets.packet = first + position // OFFSET
         packets.time_ns = seconds * SECOND + fraction * nanoseconds
         if packets.end > len(data):
             raise IndexError("packet outside of the data")
@@ -99,12 +99,12 @@ def ordinary_segments(
     return packets.keys.getvalue(), packets.numbers.getvalue()
 
 
-def _uint32(data: bytes, at: i64, big: bool) -> i64:
-    return i64(read_i32_be(data, at) if big else read_i32_le(data, at)) & 0xFFFFFFFF
+def _uint32(data: bytes, position: i64, big: bool) -> i64:
+    return i64(read_i32_be(data, position) if big else read_i32_le(data, position)) & 0xFFFFFFFF
 
 
-def _uint16(data: bytes, at: i64) -> i64:
-    return i64(read_i16_be(data, at)) & 0xFFFF
+def _uint16(data: bytes, position: i64) -> i64:
+    return i64(read_i16_be(data, position)) & 0xFFFF
 
 
 @final
@@ -129,31 +129,31 @@ class _Packets:
 
     def add(self) -> bool:  # noqa: PLR0911 - one for each way to be no TCP
         """Add the segment of the packet, if it has one; False if it is not ordinary."""
-        data, at, link = self._data, self.start, self._link
+        data, position, link = self._data, self.start, self._link
         kind: i64 = 0
-        if self.stop == at and self.end == at:
+        if self.stop == position and self.end == position:
             return True
         if link == ETHERNET or link == COOKED:  # noqa: SIM109 - a tuple would box the link
-            at += 14 if link == ETHERNET else 16
-            if at > self.end:
+            position += 14 if link == ETHERNET else 16
+            if position > self.end:
                 return False
-            kind = _uint16(data, at - 2)
+            kind = _uint16(data, position - 2)
         elif link == COOKED_2:
-            at += 20
-            if at > self.end:
+            position += 20
+            if position > self.end:
                 return False
-            kind = _uint16(data, at - 20)
-        elif at >= self.end:
+            kind = _uint16(data, position - 20)
+        elif position >= self.end:
             return False
         else:
-            version: i64 = data[at] >> 4
+            version: i64 = data[position] >> 4
             kind = IPV4 if version == 4 else IPV6 if version == 6 else -1
         if kind == IPV4:
-            return self._add_ip4(at)
+            return self._add_ip4(position)
         if kind == IPV6:
-            return self._add_ip6(at)
+            return self._add_ip6(position)
         if link == ETHERNET and 0 <= kind <= MAX_LENGTH:  # LLC; SNAP may be in front of IP
-            return at + 3 <= self.end and _uint16(data, at) not in (SNAP, 0x0606)
+            return position + 3 <= self.end and _uint16(data, position) not in (SNAP, 0x0606)
         return kind >= 0 and self._is_set(0, kind)
 
     def _is_set(self, start: i64, number: i64) -> bool:
@@ -161,73 +161,73 @@ class _Packets:
         bits: i64 = self._passed_over[start + (number >> 3)]
         return (bits >> (number & 7)) & 1 != 0
 
-    def _add_ip4(self, at: i64) -> bool:
+    def _add_ip4(self, header: i64) -> bool:
         """Add the segment of an IPv4 packet (RFC 791)."""
         data = self._data
-        if at + 20 > self.end:
+        if header + 20 > self.end:
             return False
-        version: i64 = data[at]
-        behind = at + (version & 15) * 4
-        length = _uint16(data, at + 2)
-        stop = at + length if length else self.stop  # 0: segmentation offload
+        version: i64 = data[header]
+        behind = header + (version & 15) * 4
+        length = _uint16(data, header + 2)
+        stop = header + length if length else self.stop  # 0: segmentation offload
         if version < 0x45 or version > 0x4F or stop < behind:
             return False
-        if _uint16(data, at + 6) & 0x3FFF:
+        if _uint16(data, header + 6) & 0x3FFF:
             return False  # a fragment
-        protocol: i64 = data[at + 9]
+        protocol: i64 = data[header + 9]
         if protocol != TCP:
             return self._is_other(PROTOCOLS4_AT, protocol, behind)
         if not self._add_tcp(behind, stop):
             return False
         keys = self.keys
         write_i64_le(keys, 0)
-        write_i64_le(keys, MAPPED | _uint32(data, at + 12, True))
+        write_i64_le(keys, MAPPED | _uint32(data, header + 12, True))
         write_i16_le(keys, read_i16_be(data, behind))
         write_i64_le(keys, 0)
-        write_i64_le(keys, MAPPED | _uint32(data, at + 16, True))
+        write_i64_le(keys, MAPPED | _uint32(data, header + 16, True))
         write_i16_le(keys, read_i16_be(data, behind + 2))
         return True
 
-    def _add_ip6(self, at: i64) -> bool:
+    def _add_ip6(self, header: i64) -> bool:
         """Add the segment of an IPv6 packet (RFC 8200)."""
         data = self._data
-        behind = at + 40
-        if behind > self.end or data[at] >> 4 != 6:
+        behind = header + 40
+        if behind > self.end or data[header] >> 4 != 6:
             return False
-        length = _uint16(data, at + 4)
-        protocol: i64 = data[at + 6]
+        length = _uint16(data, header + 4)
+        protocol: i64 = data[header + 6]
         if protocol != TCP:
             return self._is_other(PROTOCOLS6_AT, protocol, behind)
         if not self._add_tcp(behind, behind + length if length else self.stop):
             return False
         keys = self.keys
-        write_i64_le(keys, read_i64_be(data, at + 8))
-        write_i64_le(keys, read_i64_be(data, at + 16))
+        write_i64_le(keys, read_i64_be(data, header + 8))
+        write_i64_le(keys, read_i64_be(data, header + 16))
         write_i16_le(keys, read_i16_be(data, behind))
-        write_i64_le(keys, read_i64_be(data, at + 24))
-        write_i64_le(keys, read_i64_be(data, at + 32))
+        write_i64_le(keys, read_i64_be(data, header + 24))
+        write_i64_le(keys, read_i64_be(data, header + 32))
         write_i16_le(keys, read_i16_be(data, behind + 2))
         return True
 
-    def _is_other(self, start: i64, protocol: i64, at: i64) -> bool:
+    def _is_other(self, start: i64, protocol: i64, header: i64) -> bool:
         """Whether a packet carries no TCP. start: of the bitmap of protocols."""
         if protocol != UDP:
             return self._is_set(start, protocol)
         data = self._data
-        if at + 8 > self.end:
+        if header + 8 > self.end:
             return False
-        destination = _uint16(data, at + 2)
-        if destination in WIREGUARD and _uint16(data, at) == destination:
+        destination = _uint16(data, header + 2)
+        if destination in WIREGUARD and _uint16(data, header) == destination:
             return False
         return not self._is_set(PORTS_AT, destination)
 
-    def _add_tcp(self, at: i64, stop: i64) -> bool:
+    def _add_tcp(self, header: i64, stop: i64) -> bool:
         """Add a segment (RFC 9293), without its key; False if its header is cut or malformed."""
         data, end = self._data, self.end
-        if at + 20 > end:
+        if header + 20 > end:
             return False
-        words: i64 = data[at + 12] >> 4
-        payload = at + words * 4
+        words: i64 = data[header + 12] >> 4
+        payload = header + words * 4
         if words < 5 or payload > stop:
             return False
         size = stop - payload
@@ -235,14 +235,14 @@ class _Packets:
         numbers = self.numbers
         write_i64_le(numbers, self.packet)
         write_i64_le(numbers, self.time_ns)
-        write_i64_le(numbers, _uint32(data, at + 4, True))
-        write_i64_le(numbers, _uint32(data, at + 8, True))
+        write_i64_le(numbers, _uint32(data, header + 4, True))
+        write_i64_le(numbers, _uint32(data, header + 8, True))
         write_i64_le(numbers, payload)
         write_i64_le(numbers, 0 if captured < 0 else min(captured, size))
         write_i64_le(numbers, size)
-        flags: i64 = data[at + 13]
-        window = _uint16(data, at + 14)
+        flags: i64 = data[header + 13]
+        window = _uint16(data, header + 14)
         if flags & SYN:
-            window = mss_of(data[at + 20 : min(payload, end)])
+            window = mss_of(data[header + 20 : min(payload, end)])
         write_i64_le(numbers, flags | window << WINDOW_SHIFT)
         return True

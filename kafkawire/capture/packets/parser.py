@@ -150,10 +150,10 @@ class PacketParser:
             if payload is None:
                 self.skipped[layer.kind] += 1
                 continue
-            at, end = end, end + len(payload)
+            start, end = end, end + len(payload)
             extra.append(payload)
             what = carried, layer.header, fragment.key[-1]
-            complete.setdefault(what, []).append((row, at, end))
+            complete.setdefault(what, []).append((row, start, end))
         layers = []
         for (kind, header, protocol), datagrams in complete.items():
             rows, starts, stops = np.array(datagrams, np.int64).T
@@ -171,15 +171,15 @@ class PacketParser:
             self._count(block, cut)
         tcp = _in_packet_order(whole_layers)
         headers = take_rows(data, tcp.at, HEADERS[Kind.TCP])
-        at = tcp.at + (headers["offset"] >> 4).astype(np.int64) * 4
-        valid = (headers["offset"] >= 0x50) & (at <= tcp.stop)
+        payload = tcp.at + (headers["offset"] >> 4).astype(np.int64) * 4
+        valid = (headers["offset"] >= 0x50) & (payload <= tcp.stop)
         if not valid.all():
             self._count(block, [ended(tcp[~valid], Kind.MALFORMED)])
-            tcp, headers, at = tcp[valid], headers[valid], at[valid]
+            tcp, headers, payload = tcp[valid], headers[valid], payload[valid]
         rows = tcp.rows
         everything = len(rows) == len(block)
         ports = headers["source"].astype(np.int64) << 16 | headers["destination"]
-        original = tcp.stop - at
+        original = tcp.stop - payload
         return Segments(
             data=data,
             packet=rows + block.first,
@@ -191,9 +191,9 @@ class PacketParser:
             ports=ports,
             seq=headers["seq"].astype(np.int64),
             ack=headers["ack"].astype(np.int64),
-            flags=_flags(data, headers, tcp, at),
-            at=at,
-            captured=np.minimum(np.maximum(tcp.end - at, 0), original),
+            flags=_flags(data, headers, tcp, payload),
+            at=payload,
+            captured=np.minimum(np.maximum(tcp.end - payload, 0), original),
             original=original,
         )
 
@@ -214,9 +214,9 @@ def _in_packet_order(layers: list[Layer]) -> Layer:
     none: Ints = np.empty(0, np.int64)
     parts = [Layer(Kind.TCP, none, none, none, none), *layers]
     columns = zip(*((each.rows, each.at, each.end, each.stop) for each in parts), strict=True)
-    rows, at, end, stop = map(np.concatenate, columns)
+    rows, starts, end, stop = map(np.concatenate, columns)
     order = np.argsort(rows, kind="stable")
-    return Layer(Kind.TCP, rows[order], at[order], end[order], stop[order])
+    return Layer(Kind.TCP, rows[order], starts[order], end[order], stop[order])
 
 
 def _fragment(
@@ -226,24 +226,24 @@ def _fragment(
 
     Returns None if the snaplen truncated it.
     """
-    row, at, stop = int(layer.rows[i]), int(layer.at[i]), int(layer.stop[i])
+    row, header, stop = int(layer.rows[i]), int(layer.at[i]), int(layer.stop[i])
     if stop > layer.end[i]:
         return None
     if layer.kind is Kind.FRAGMENT4:
-        if stop - at < 20:
+        if stop - header < 20:
             return None
-        word = int.from_bytes(data[at + 6 : at + 8], "big")
-        identification = int.from_bytes(data[at + 4 : at + 6], "big")
-        start = at + (data[at] & 15) * 4
-        offset, more, protocol = (word & 0x1FFF) * 8, bool(word & 0x2000), data[at + 9]
+        word = int.from_bytes(data[header + 6 : header + 8], "big")
+        identification = int.from_bytes(data[header + 4 : header + 6], "big")
+        start = header + (data[header] & 15) * 4
+        offset, more, protocol = (word & 0x1FFF) * 8, bool(word & 0x2000), data[header + 9]
         kind = Kind(int(PROTOCOLS4[protocol]))
     else:
-        if stop - at < 8:
+        if stop - header < 8:
             return None
-        word = int.from_bytes(data[at + 2 : at + 4], "big")
-        identification = int.from_bytes(data[at + 4 : at + 8], "big")
-        start = at + 8
-        offset, more, protocol = word & 0xFFF8, bool(word & 1), data[at]
+        word = int.from_bytes(data[header + 2 : header + 4], "big")
+        identification = int.from_bytes(data[header + 4 : header + 8], "big")
+        start = header + 8
+        offset, more, protocol = word & 0xFFF8, bool(word & 1), data[header]
         kind = Kind(int(PROTOCOLS6[protocol]))
     key = (
         4 if layer.kind is Kind.FRAGMENT4 else 6,

@@ -85,26 +85,26 @@ def _gtp(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
     """Handle GTP-U (3GPP TS 29.281): optional fields, and extension headers."""
     flags = headers["flags"]
     has_fields = (flags & 7) != 0
-    at = layer.at + 8
-    has_more = has_fields & (at + 4 <= layer.end)
+    behind = layer.at + 8
+    has_more = has_fields & (behind + 4 <= layer.end)
     following = np.zeros(len(flags), np.uint8)
-    following[has_more] = decoding.octets[at[has_more] + 3]
+    following[has_more] = decoding.octets[behind[has_more] + 3]
     kinds = np.full(len(flags), Kind.RAW_IP, np.uint8)
     kinds[((flags & 4) != 0) & (following != 0)] = Kind.GTP_EXTENSION
     kinds[headers["type"] != G_PDU] = Kind.OTHER
     kinds[flags >> 4 != 3] = Kind.SKIPPED
-    return Step(kinds, np.where(has_fields, at + 4, at), layer.stop, flags)
+    return Step(kinds, np.where(has_fields, behind + 4, behind), layer.stop, flags)
 
 
 def _gtp_extension(headers: Headers, layer: Layer, decoding: Decoding) -> Step:
     size = headers["length"].astype(np.int64) * 4
-    at = layer.at + size
-    whole = (size > 0) & (at <= layer.end)
+    behind = layer.at + size
+    whole = (size > 0) & (behind <= layer.end)
     following = np.zeros(len(size), np.uint8)
-    following[whole] = decoding.octets[at[whole] - 1]
+    following[whole] = decoding.octets[behind[whole] - 1]
     kinds = np.where(following, Kind.GTP_EXTENSION, Kind.RAW_IP).astype(np.uint8)
     kinds[~whole] = Kind.MALFORMED
-    return Step(kinds, at, layer.stop)
+    return Step(kinds, behind, layer.stop)
 
 
 def _nsh(headers: Headers, layer: Layer, _: Decoding) -> Step:

@@ -87,8 +87,8 @@ def _selected(traffic: Traffic, where: Filter) -> Iterator[list[LocatedItem]]:
     yield _items(selection.finish())
 
 
-def _items(found: list[LocatedItem | Ended]) -> list[LocatedItem]:
-    return [one for one in found if not isinstance(one, Ended)]
+def _items(batch: list[LocatedItem | Ended]) -> list[LocatedItem]:
+    return [one for one in batch if not isinstance(one, Ended)]
 
 
 def topic_names(traffic: Traffic, where: Filter) -> Names | None:

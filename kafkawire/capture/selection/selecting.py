@@ -178,5 +178,5 @@ class Selection(Generic[Item]):
 
     def _take_selected(self) -> list[Item | Ended]:
         self._release()
-        found, self._selected = self._selected, []
-        return found
+        selected, self._selected = self._selected, []
+        return selected

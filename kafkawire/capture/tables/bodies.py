@@ -106,9 +106,11 @@ def _with_bodies(batch: pa.RecordBatch, message: str, columns: pa.Schema) -> pa.
             batch.column(BODY).to_pylist(), batch.column("body_version").to_pylist(), strict=True
         )
     ]
-    at = columns.get_field_index(BODY)
-    body_column = array_of(columns.field(at).type, bodies)
-    arrays = [body_column if index == at else column for index, column in enumerate(batch.columns)]
+    body_index = columns.get_field_index(BODY)
+    body_column = array_of(columns.field(body_index).type, bodies)
+    arrays = [
+        body_column if index == body_index else column for index, column in enumerate(batch.columns)
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
@@ -153,22 +155,22 @@ def _has_tags(cls: type[Structure]) -> bool:
 # -- values
 
 
-def body(cls: type[Structure], version: int, made: dict[str, Any]) -> dict[str, Any]:
+def body(cls: type[Structure], version: int, values: dict[str, Any]) -> dict[str, Any]:
     """Make the value of `body_type` from the JSON object of a version."""
-    row = {field.attribute: _field(cls, field, version, made) for field in all_fields(cls)}
+    row = {field.attribute: _field(cls, field, version, values) for field in all_fields(cls)}
     if _has_tags(cls):
-        tags = made.get(UNKNOWN_TAGS)
+        tags = values.get(UNKNOWN_TAGS)
         row["unknown_tags"] = tags and [
             {"tag": tag["tag"], "data": _bytes(tag["data"])} for tag in tags
         ]
     return row
 
 
-def _field(cls: type[Structure], field: Field, version: int, made: dict[str, Any]) -> Any:
+def _field(cls: type[Structure], field: Field, version: int, values: dict[str, Any]) -> Any:
     if not field.first <= version <= field.last:
         return None
-    if field.json_name in made:
-        value = made[field.json_name]
+    if field.json_name in values:
+        value = values[field.json_name]
     else:
         value = _json_of(getattr(_default(cls), field.attribute), field, version)
     if value is None:

@@ -114,9 +114,9 @@ CAUSES: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.LEAVE_GROUP, *PROTOCOLS})
 """API keys of requests that may start a rebalance, at the time when they are sent."""
 
 
-def events(found: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any, ...]]:
+def events(group_events: Iterable[GroupEvent], context: Context) -> Iterator[tuple[Any, ...]]:
     """Build one row per event."""
-    for one in found:
+    for one in group_events:
         exchange = one.exchange
         ends = exchange.connection, exchange.client, exchange.broker
         code = one.error_code or None

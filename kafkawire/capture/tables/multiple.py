@@ -146,4 +146,4 @@ def _small_batches(context: Context, size: int) -> Iterator[list[LocatedItem | E
         if len(batch) <= size:
             yield batch
         else:
-            yield from (batch[at : at + size] for at in range(0, len(batch), size))
+            yield from (batch[start : start + size] for start in range(0, len(batch), size))

@@ -54,9 +54,9 @@ def rows_of(item: Located | Ended, context: Context) -> list[tuple[Any, ...]]:
     if row.status not in NO_PROBLEM:
         rows.append(_row(item, row.status.value, row.length, row.error, context))
     for field in records_fields(row, context.names):
-        for found in batches_in(field):
-            if isinstance(found, CorruptRecords):
-                rows.append(_row(item, "records", len(field.data), found, context))
+        for records in batches_in(field):
+            if isinstance(records, CorruptRecords):
+                rows.append(_row(item, "records", len(field.data), records, context))
     return rows
 
 

@@ -54,8 +54,8 @@ def redacted(table: str, batch: pa.RecordBatch, package: str | None = None) -> p
     for name, redact in REDACTED.get(table, {}).items():
         if redact is _body:
             redact = partial(_body, hidden=hidden)
-        at = batch.schema.get_field_index(name)
-        field = batch.schema.field(at)
-        values = [redact(value) for value in batch.column(at).to_pylist()]
-        batch = batch.set_column(at, field, pa.array(values, field.type))
+        index = batch.schema.get_field_index(name)
+        field = batch.schema.field(index)
+        values = [redact(value) for value in batch.column(index).to_pylist()]
+        batch = batch.set_column(index, field, pa.array(values, field.type))
     return batch

@@ -223,14 +223,14 @@ class Connection:
         source = self.source
         if source is not None and source[0] == side:
             return source[1]
-        at = END if side else 0
-        address = self.key[at : at + ADDRESS]
+        start = END if side else 0
+        address = self.key[start : start + ADDRESS]
         text = _address_texts.get(address)
         if text is None:
             if len(_address_texts) >= MAX_CACHED_ADDRESSES:
                 _address_texts.clear()
             text = _address_texts[address] = self.endpoints[side].address
-        first, second = self.key[at + ADDRESS], self.key[at + ADDRESS + 1]
+        first, second = self.key[start + ADDRESS], self.key[start + ADDRESS + 1]
         return _host_port(text, first | second << 8 if LITTLE else first << 8 | second)
 
     def close(self) -> None:

@@ -172,13 +172,13 @@ class Flow:
         write_i64_le(out, 0)  # bytes delivered since
         return self._delivered.save()
 
-    def restore(self, state: bytes, at: i64, delivered: bytes) -> None:
+    def restore(self, state: bytes, offset: i64, delivered: bytes) -> None:
         """Continue behind segments that were handled elsewhere. state: as `save` writes it."""
-        self.next_seq = read_i64_le(state, at)
-        self.position = read_i64_le(state, at + 8)
-        self.acked = read_i64_le(state, at + 16)
-        self._peer_ack = read_i64_le(state, at + 24)
-        size = read_i64_le(state, at + 32)
+        self.next_seq = read_i64_le(state, offset)
+        self.position = read_i64_le(state, offset + 8)
+        self.acked = read_i64_le(state, offset + 16)
+        self._peer_ack = read_i64_le(state, offset + 24)
+        size = read_i64_le(state, offset + 32)
         if size:
             self.totals.delivered += size
             self.connection.out_of_window = 0
@@ -233,9 +233,11 @@ class Flow:
             self._store(start + before, start + size, data[before:], packet, time_ns, out)
         return True
 
-    def append(self, data: bytes, packet: i64, time_ns: i64, known: i64, out: list[Event]) -> None:
+    def append(
+        self, data: bytes, packet: i64, time_ns: i64, known_at: i64, out: list[Event]
+    ) -> None:
         """Deliver bytes at the next expected position."""
-        out.append(Run(self.connection, self.side, self.position, data, packet, time_ns, known))
+        out.append(Run(self.connection, self.side, self.position, data, packet, time_ns, known_at))
         size: i64 = len(data)
         self.totals.delivered += size
         self.position += size
@@ -276,11 +278,11 @@ class Flow:
     def check_gaps(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up the gaps that the gap policy does not wait for any longer."""
         segments = self._out_of_order
-        while segments is not None and (known := segments.first()) is not None:
-            reason = self._policy().check(known, segments, time_ns)
+        while segments is not None and (piece := segments.first()) is not None:
+            reason = self._policy().check(piece, segments, time_ns)
             if reason is None:
                 return
-            self._give_up(known, reason, packet, time_ns, out)
+            self._give_up(piece, reason, packet, time_ns, out)
 
     def give_up_gap(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up the first gap to free memory."""
@@ -291,8 +293,8 @@ class Flow:
     def finish(self, packet: i64, time_ns: i64, out: list[Event]) -> None:
         """Give up all missing bytes, also acknowledged ones behind the last captured byte."""
         segments = self._out_of_order
-        while segments is not None and (known := segments.first()) is not None:
-            self._give_up(known, GapReason.END, packet, time_ns, out)
+        while segments is not None and (piece := segments.first()) is not None:
+            self._give_up(piece, GapReason.END, packet, time_ns, out)
         if self.fin_at > self.position:
             self._skip(self.fin_at, GapReason.END, packet, time_ns, out)
         elif self.acked > self.position + 1:
@@ -336,8 +338,8 @@ class Flow:
     ) -> None:
         """Report a gap from the next expected position to `end`."""
         size = end - self.position
-        at = self.position
-        out.append(Gap(self.connection, self.side, at, size, reason, packet, time_ns))
+        start = self.position
+        out.append(Gap(self.connection, self.side, start, size, reason, packet, time_ns))
         self.totals.missing += size
         self.position = end
         self.next_seq = (self.next_seq + size) & MASK
@@ -357,8 +359,8 @@ class Flow:
             differing = differences(overlap.data, overlap.existing)
             self.totals.duplicate += len(overlap.data) - len(differing)
             if differing:
-                at = overlap.start + differing[0]
-                self._conflict(at, len(differing), packet, time_ns, out)
+                position = overlap.start + differing[0]
+                self._conflict(position, len(differing), packet, time_ns, out)
         budget.held += segments.bytes
         budget.holding[self] = None
         if start + len(data) < end:

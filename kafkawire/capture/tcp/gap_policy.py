@@ -57,9 +57,9 @@ class GapPolicy:
         """Return why to give up the bytes before `gap_end` now; None to keep waiting."""
         limits = self._limits
         timeless = time_ns == NO_TIME
-        at = bisect_left(self._acks, (gap_end, NO_TIME))
-        if at < len(self._acks):
-            since = self._acks[at][1]
+        index = bisect_left(self._acks, (gap_end, NO_TIME))
+        if index < len(self._acks):
+            since = self._acks[index][1]
             if timeless or since == NO_TIME or time_ns - since >= limits.reorder_ns:
                 return GapReason.LOST
         if behind.bytes > limits.max_held_bytes or len(behind) > limits.max_held_segments:

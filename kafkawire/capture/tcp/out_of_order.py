@@ -58,22 +58,22 @@ class OutOfOrderSegments:
                 held.append(new)
                 self.bytes += len(new.data)
             return []
-        at = bisect_right(held, new.start, key=lambda piece: piece.start)
-        if at and held[at - 1].end > new.start:
-            at -= 1
+        index = bisect_right(held, new.start, key=lambda piece: piece.start)
+        if index and held[index - 1].end > new.start:
+            index -= 1
         overlaps = []
         cursor = new.start
         while cursor < new.end:
-            other = held[at] if at < len(held) else None
+            other = held[index] if index < len(held) else None
             if other is not None and other.start <= cursor:
                 stop = min(new.end, other.end)
                 existing = other.data[cursor - other.start : stop - other.start]
                 overlaps.append(Overlap(cursor, _slice(new, cursor, stop), existing))
             else:
                 stop = new.end if other is None else min(new.end, other.start)
-                held.insert(at, new._replace(start=cursor, data=_slice(new, cursor, stop)))
+                held.insert(index, new._replace(start=cursor, data=_slice(new, cursor, stop)))
                 self.bytes += stop - cursor
-            at += 1
+            index += 1
             cursor = stop
         return overlaps
 

@@ -50,16 +50,16 @@ ALL: Final = -1
 
 def _segment(rows: SegmentRows, index: i64) -> Segment:
     """Return one segment."""
-    numbers, at = rows.numbers, index * NUMBERS_BYTES
-    start = read_i64_le(numbers, at + PAYLOAD_AT)
+    numbers, offset = rows.numbers, index * NUMBERS_BYTES
+    start = read_i64_le(numbers, offset + PAYLOAD_AT)
     return Segment(
-        read_i64_le(numbers, at + SEQ_AT),
-        read_i64_le(numbers, at + SIZE_AT),
-        rows.data[start : start + read_i64_le(numbers, at + CAPTURED_AT)],
-        read_i64_le(numbers, at + FLAGS_AT),
-        read_i64_le(numbers, at + ACK_AT),
-        read_i64_le(numbers, at + PACKET_AT),
-        read_i64_le(numbers, at + TIME_AT),
+        read_i64_le(numbers, offset + SEQ_AT),
+        read_i64_le(numbers, offset + SIZE_AT),
+        rows.data[start : start + read_i64_le(numbers, offset + CAPTURED_AT)],
+        read_i64_le(numbers, offset + FLAGS_AT),
+        read_i64_le(numbers, offset + ACK_AT),
+        read_i64_le(numbers, offset + PACKET_AT),
+        read_i64_le(numbers, offset + TIME_AT),
     )
 
 
@@ -105,33 +105,36 @@ class Reassembler:
         self._take(rows, start, last if end == ALL else end, out)
         if end == ALL or start == last:
             if last:
-                numbers, at = rows.numbers, (last - 1) * NUMBERS_BYTES
-                packet = read_i64_le(numbers, at + PACKET_AT)
-                time_ns = read_i64_le(numbers, at + TIME_AT)
+                numbers, offset = rows.numbers, (last - 1) * NUMBERS_BYTES
+                packet = read_i64_le(numbers, offset + PACKET_AT)
+                time_ns = read_i64_le(numbers, offset + TIME_AT)
                 table.enforce_limits(packet, time_ns, out)
             table.release()
         return out
 
-    def _take(self, rows: SegmentRows, at: i64, end: i64, out: list[Event]) -> None:
+    def _take(self, rows: SegmentRows, index: i64, end: i64, out: list[Event]) -> None:
         flows = self._table.flows
         keys = rows.keys
-        while at < end:
-            key = keys[at * KEY_BYTES : (at + 1) * KEY_BYTES]
+        while index < end:
+            key = keys[index * KEY_BYTES : (index + 1) * KEY_BYTES]
             flow = flows.get(key)
-            if flow is None or not self._continue(flow, rows, at, out):
-                self._handle(key, _segment(rows, at), out)
-            at += 1
+            if flow is None or not self._continue(flow, rows, index, out):
+                self._handle(key, _segment(rows, index), out)
+            index += 1
 
     def _continue(self, flow: Flow, rows: SegmentRows, index: i64, out: list[Event]) -> bool:
         """Handle a segment that just continues its stream; False: it needs the slow path."""
-        numbers, at = rows.numbers, index * NUMBERS_BYTES
-        size, flags = read_i64_le(numbers, at + SIZE_AT), read_i64_le(numbers, at + FLAGS_AT)
+        numbers, offset = rows.numbers, index * NUMBERS_BYTES
+        size, flags = (
+            read_i64_le(numbers, offset + SIZE_AT),
+            read_i64_le(numbers, offset + FLAGS_AT),
+        )
         if (
-            read_i64_le(numbers, at + SEQ_AT) != flow.next_seq
+            read_i64_le(numbers, offset + SEQ_AT) != flow.next_seq
             or flags & (SYN | FIN | RST | ACK) != ACK
             or not flags & WINDOW
             or flow.is_examined
-            or read_i64_le(numbers, at + CAPTURED_AT) != size
+            or read_i64_le(numbers, offset + CAPTURED_AT) != size
             or flow.waiting
             or flow.origin == UNKNOWN
             or flow.fin_at != UNKNOWN
@@ -140,12 +143,12 @@ class Reassembler:
         connection, peer = flow.connection, flow.peer
         if connection.closed or connection.reset or peer is None:
             return False
-        packet = read_i64_le(numbers, at + PACKET_AT)
-        time_ns = read_i64_le(numbers, at + TIME_AT)
+        packet = read_i64_le(numbers, offset + PACKET_AT)
+        time_ns = read_i64_le(numbers, offset + TIME_AT)
         connection.seen(packet, time_ns)
-        peer.acknowledge(read_i64_le(numbers, at + ACK_AT), packet, time_ns, out)
+        peer.acknowledge(read_i64_le(numbers, offset + ACK_AT), packet, time_ns, out)
         if size:
-            start = read_i64_le(numbers, at + PAYLOAD_AT)
+            start = read_i64_le(numbers, offset + PAYLOAD_AT)
             flow.append(rows.data[start : start + size], packet, time_ns, packet, out)
             connection.out_of_window = 0
             self._table.enforce_byte_limit(packet, time_ns, out)

@@ -117,5 +117,7 @@ def differences(data: bytes, delivered: bytes) -> list[int]:
     if data == delivered:
         return []
     return [
-        at for at, (ours, theirs) in enumerate(zip(data, delivered, strict=True)) if ours != theirs
+        index
+        for index, (ours, theirs) in enumerate(zip(data, delivered, strict=True))
+        if ours != theirs
     ]

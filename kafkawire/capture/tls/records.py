@@ -53,8 +53,8 @@ def begins_tls(data: bytes) -> bool | None:
     return _HEADER.match(data) is not None and _plausible(data, 0)
 
 
-def _plausible(data: bytes, at: int) -> bool:
-    return 0 < int.from_bytes(data[at + 3 : at + HEADER]) <= MAX_CONTENT
+def _plausible(data: bytes, position: int) -> bool:
+    return 0 < int.from_bytes(data[position + 3 : position + HEADER]) <= MAX_CONTENT
 
 
 class RecordBuffer:
@@ -131,10 +131,10 @@ class RecordBuffer:
             self._chunks = [b"".join(self._chunks)]
         return self._chunks[0]
 
-    def _keep(self, data: bytes, at: int) -> None:
-        if at:
-            self._chunks = [data[at:]]
-            self.held = len(data) - at
+    def _keep(self, data: bytes, position: int) -> None:
+        if position:
+            self._chunks = [data[position:]]
+            self.held = len(data) - position
 
 
 class Opener:

@@ -26,36 +26,38 @@ class Reporting:
         self.announced = False
         self._handshake = handshake
 
-    def row(self, side: int, size: int, status: Status, text: str, at: Run | Gap | Closed) -> Row:
+    def row(
+        self, side: int, size: int, status: Status, text: str, event: Run | Gap | Closed
+    ) -> Row:
         """Make a row of bytes of a side."""
         client = self._handshake.client
         direction = DIRECTIONS[side if client is None else side != client]
         error = f"{self._handshake}: {text}" if text else str(self._handshake)
-        return Row(at.packet, at.time_ns, direction, size, status, error)
+        return Row(event.packet, event.time_ns, direction, size, status, error)
 
     def gap(self, gap: Gap) -> Row:
         """Make the row of missing bytes."""
         row = self.row(gap.side, gap.length, Status.GAP, "", gap)
         return row._replace(error=gap.reason.value)
 
-    def undecrypted(self, number: int, side: Side, at: Run | Gap | Closed) -> list[Row]:
+    def undecrypted(self, number: int, side: Side, event: Run | Gap | Closed) -> list[Row]:
         """Make the row of the bytes of a side that is not decrypted, if there are any."""
         if not side.problem or not side.overhead:
             return []
         begun = side.decryption is not None and side.decryption.authenticated
         status = Status.UNPARSED if begun else Status.OTHER_PROTOCOL
         size, side.overhead = side.overhead, 0
-        return [self.row(number, size, status, side.problem, at)]
+        return [self.row(number, size, status, side.problem, event)]
 
-    def rest(self, number: int, side: Side, at: Closed) -> list[Row]:
+    def rest(self, number: int, side: Side, event: Closed) -> list[Row]:
         """Make the rows of the rest of a side that was decrypted."""
         rows = []
         if held := side.buffer.clear():
             text = "the last record is incomplete"
-            rows.append(self.row(number, held, Status.UNPARSED, text, at))
+            rows.append(self.row(number, held, Status.UNPARSED, text, event))
         if side.overhead:
             text = "headers and tags of records" if self.announced else "no data"
-            rows.append(self.row(number, side.overhead, Status.TLS, text, at))
+            rows.append(self.row(number, side.overhead, Status.TLS, text, event))
             side.overhead = 0
         return rows
 

@@ -123,14 +123,17 @@ class Session:
     def _keys_13(self, key_log: KeyLog, wanted: tuple[bool, Epoch, int]) -> Keys | None:
         from_client, epoch, generation = wanted
         aead = SUITES[self.server.suite]
-        known, secret = self._cache.secrets.get((from_client, epoch), (0, None))
-        if secret is None or known > generation:
-            known, secret = 0, key_log.secret(SECRETS[from_client, epoch], self.client.random)
+        known_generation, secret = self._cache.secrets.get((from_client, epoch), (0, None))
+        if secret is None or known_generation > generation:
+            known_generation, secret = (
+                0,
+                key_log.secret(SECRETS[from_client, epoch], self.client.random),
+            )
         if secret is None:
             return None
-        while known < generation:
-            known, secret = known + 1, next_secret(secret, aead)
-        self._cache.secrets[from_client, epoch] = known, secret
+        while known_generation < generation:
+            known_generation, secret = known_generation + 1, next_secret(secret, aead)
+        self._cache.secrets[from_client, epoch] = known_generation, secret
         return traffic_keys(secret, aead)
 
     def _keys_12(self, key_log: KeyLog, wanted: tuple[bool, Epoch, int]) -> Keys | None:

@@ -105,13 +105,13 @@ def record_batches(fields: Fields, secrets: bool) -> Iterator[pa.RecordBatch]:
         yield _batch(fields, each)
 
 
-def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
+def _batch(fields: Fields, batch_runs: Runs) -> pa.RecordBatch:
     """Build a batch of records."""
-    columns = found.columns
+    columns = batch_runs.columns
     rows = columns.rows
-    counts = found.count.getvalue()
-    arrays = _of_batches(found, counts)
-    here = rows_of_fields(found.field.getvalue(), counts, len(fields))
+    counts = batch_runs.count.getvalue()
+    arrays = _of_batches(batch_runs, counts)
+    here = rows_of_fields(batch_runs.field.getvalue(), counts, len(fields))
     arrays |= _of_fields(fields, here, rows)
     offset, timestamp = columns.offset.numbers, columns.timestamp.numbers
     arrays["offset"] = numbers(TYPES["offset"], offset, rows)
@@ -120,25 +120,25 @@ def _batch(fields: Fields, found: Runs) -> pa.RecordBatch:
     arrays["key"] = from_views(PLAIN[BYTES], columns.key, rows, columns.buffers)
     arrays["value"] = from_views(PLAIN[BYTES], columns.value, rows, columns.buffers)
     arrays["headers"] = header_lists(columns)
-    if found.hidden:
+    if batch_runs.hidden:
         arrays |= _hidden(arrays)
     sequence = sequences(
-        found.base_sequence.getvalue(), found.base_offset.getvalue(), counts, offset
+        batch_runs.base_sequence.getvalue(), batch_runs.base_offset.getvalue(), counts, offset
     )
     arrays["sequence"] = numbers(TYPES["sequence"], sequence)
     return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-def _of_batches(found: Runs, counts: bytes) -> dict[str, pa.Array]:
+def _of_batches(batch_runs: Runs, counts: bytes) -> dict[str, pa.Array]:
     """Build the columns of batch values."""
     columns = {}
     for name in BATCH_NUMBERS:
-        values = getattr(found, name).getvalue()
+        values = getattr(batch_runs, name).getvalue()
         columns[name] = repeated_numbers(TYPES[name], values, None, counts)
     for name in BATCH_FLAGS:
-        columns[name] = booleans(copies(getattr(found, name).getvalue(), 1, counts))
+        columns[name] = booleans(copies(getattr(batch_runs, name).getvalue(), 1, counts))
     for name in BATCH_TEXTS:
-        columns[name] = repeated_texts(getattr(found, name), counts)
+        columns[name] = repeated_texts(getattr(batch_runs, name), counts)
     return columns
 
 
@@ -165,16 +165,16 @@ def _of_topics(fields: Fields, texts: Mapping[Topic, str | None], counts: bytes)
     return repeated_texts(list(map(texts.get, fields.topic)), counts)
 
 
-def _hidden(made: dict[str, pa.Array]) -> dict[str, pa.Array]:
+def _hidden(arrays: dict[str, pa.Array]) -> dict[str, pa.Array]:
     """Replace keys, values and header values by their sizes."""
-    headers = made["headers"]
+    headers = arrays["headers"]
     names, values, key_bytes = map(headers.values.field, ("key", "value", "key_bytes"))
     pairs = pa.StructArray.from_arrays(
         [names, _sizes(values), key_bytes], fields=list(HEADERS_TYPE.value_type)
     )
     return {
-        "key": _sizes(made["key"]),
-        "value": _sizes(made["value"]),
+        "key": _sizes(arrays["key"]),
+        "value": _sizes(arrays["value"]),
         "headers": pa.ListArray.from_arrays(headers.offsets, pairs, type=HEADERS_TYPE),
     }
 

@@ -66,7 +66,7 @@ class Fields:
 
     def __reduce__(self) -> tuple[Callable[..., Fields], tuple[object, ...]]:
         """Pickle the data of each field as a buffer, and each topic once."""
-        topics = {topic: at for at, topic in enumerate(dict.fromkeys(self.topic))}
+        topics = {topic: index for index, topic in enumerate(dict.fromkeys(self.topic))}
         of_field = BytesWriter()
         for field in self.fields:
             write_i64_le(of_field, topics[field.topic])
@@ -78,10 +78,10 @@ class Fields:
             [self.packet, self.time_ns, self.connection, self.correlation_id, self.partition],
         )
 
-    def row_bytes(self, at: int) -> int:
+    def row_bytes(self, index: int) -> int:
         """Return how many bytes each record of a field takes as a row, besides its content."""
-        texts = (self.file[at], self.client[at], self.broker[at], self.client_id[at])
-        topic = self.topic[at]
+        texts = (self.file[index], self.client[index], self.broker[index], self.client_id[index])
+        topic = self.topic[index]
         sizes = [len(text) for text in (*texts, topic.name, topic.id_text) if text is not None]
         return ROW_BYTES + sum(sizes)
 
@@ -134,9 +134,9 @@ def fields_of(
         numbers
     )
     partitions = fields.partition.values.getvalue()
-    for at, each in enumerate(data):
-        topic = topics[read_i64_le(of_field, at * 8)]
-        partition = read_i32_le(partitions, at * 4)
+    for index, each in enumerate(data):
+        topic = topics[read_i64_le(of_field, index * 8)]
+        partition = read_i32_le(partitions, index * 4)
         fields.fields.append(RecordsField(topic, partition, bytes(each)))
         fields.topic.append(topic)
         fields.bytes += len(each)
@@ -228,19 +228,19 @@ def runs(fields: Fields, hidden: list[bool]) -> Iterator[Runs]:
     hidden: of each field, whether its content is not to be shown.
     """
     current = Runs(False)
-    for at, field in enumerate(fields.fields):
-        if current.hidden != hidden[at]:
+    for index, field in enumerate(fields.fields):
+        if current.hidden != hidden[index]:
             if len(current.columns):
                 yield current
-            current = Runs(hidden[at])
-        row_bytes = fields.row_bytes(at)
+            current = Runs(hidden[index])
+        row_bytes = fields.row_bytes(index)
         for reader in readers(field):
             reader.fill()
             while not reader.ended:
-                current.add(reader, at, row_bytes)
+                current.add(reader, index, row_bytes)
                 if current.is_full:
                     yield current
-                    current = Runs(hidden[at])
+                    current = Runs(hidden[index])
                 reader.fill()
     if len(current.columns):
         yield current

@@ -100,8 +100,8 @@ def _column(values: list[bytes | None]) -> Column:
 def bits(flags: Data) -> bytearray:
     """Make a bit of each flag, lowest first."""
     bitmap = bytearray((len(flags) + 7) // 8)
-    for at, flag in enumerate(flags):
-        bitmap[at >> 3] |= (flag != 0) << (at & 7)
+    for index, flag in enumerate(flags):
+        bitmap[index >> 3] |= (flag != 0) << (index & 7)
     return bitmap
 
 
@@ -114,7 +114,8 @@ def copies(values: Data, width: int, counts: Data) -> bytearray:
         raise ValueError("copies() expects a count for each value")
     times = _repeats(counts)
     return bytearray().join(
-        bytes(values[at * width : (at + 1) * width]) * count for at, count in enumerate(times)
+        bytes(values[index * width : (index + 1) * width]) * count
+        for index, count in enumerate(times)
     )
 
 

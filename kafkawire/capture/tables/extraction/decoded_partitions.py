@@ -71,7 +71,7 @@ def block_of(row: Row, names: TopicNames) -> Block | None:
             if has_records:
                 columns += RECORDS_AT
                 values += _records_of(reference.topic, getattr(struct, "records", None))
-                mask |= sum(1 << at for at in RECORDS_AT)
+                mask |= sum(1 << column for column in RECORDS_AT)
         block.add(reference.topic, reference.partition, reference.group_id, columns, values, mask)
     return block if len(block) or block.group else None
 

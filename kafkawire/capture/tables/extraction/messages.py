@@ -232,16 +232,16 @@ class Extractor:
         if program is None:
             return None
         frame = raw.frame
-        at = raw.body
+        position = raw.body
         if format.simple_if_zero:
-            if frame[at : at + 2] != b"\0\0":
+            if frame[position : position + 2] != b"\0\0":
                 return None
         elif format.tagged:
-            if frame[at : at + 1] != b"\0":
+            if frame[position : position + 1] != b"\0":
                 return None
-            at += 1
+            position += 1
         return self.reader.read(
-            program, frame, at, elements_within(self.limits, len(frame)), wanted
+            program, frame, position, elements_within(self.limits, len(frame)), wanted
         )
 
     def row_facts(self, row: Row) -> BodyFacts:

@@ -72,7 +72,7 @@ def partition_references(row: Row | None, names: TopicNames) -> list[PartitionRe
 
 
 def _add_references(
-    made: list[PartitionReference],
+    references: list[PartitionReference],
     path: PartitionPath,
     struct: Structure,
     group_id: str | None,
@@ -84,9 +84,9 @@ def _add_references(
     number = path.number
     for one in getattr(struct, path.partitions) or ():
         if isinstance(one, int):
-            made.append(PartitionReference(topic, one, None, group_id))
+            references.append(PartitionReference(topic, one, None, group_id))
         else:
-            made.append(PartitionReference(topic, getattr(one, number), one, group_id))
+            references.append(PartitionReference(topic, getattr(one, number), one, group_id))
 
 
 def _topics(

@@ -183,10 +183,10 @@ def _session_step(struct: _Struct, field: Field) -> Step | None:
     if place == FORGOTTEN:
         null = field.is_nullable_at(struct.message.version)
         return NO_STRUCTS, 0, 0, null, None, NO_ROLE
-    at = SESSION.get(place)
-    if at is None:
+    index = SESSION.get(place)
+    if index is None:
         return None
-    return HEADER, SIZES[field.element], at, False, None, struct.role_of(field)
+    return HEADER, SIZES[field.element], index, False, None, struct.role_of(field)
 
 
 def _step(struct: _Struct, field: Field) -> Step:

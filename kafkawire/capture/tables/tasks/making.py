@@ -104,11 +104,11 @@ class Maker:
         task, columnar = work.task, self._columnar
         columnar.restart()
         exchanges = _Exchanges(task)
-        for at in range(len(task.items)):
-            self._message(work, at)
-            while exchanges.is_next_complete(at):
+        for index in range(len(task.items)):
+            self._message(work, index)
+            while exchanges.is_next_complete(index):
                 self._exchange(work, exchanges)
-            if at % CHECKED_MESSAGES == 0:
+            if index % CHECKED_MESSAGES == 0:
                 yield from columnar.batches()
                 yield from self._rows(work)
         work.end_connections(len(task.items))
@@ -134,21 +134,21 @@ class Maker:
     def _records(self) -> list[tuple[str, pa.RecordBatch | Fields]]:
         """Return the batches of the records of a task, and the fields of those beyond a limit."""
         fields, self._fields = self._fields, []
-        found: list[tuple[str, pa.RecordBatch | Fields]] = []
+        written: list[tuple[str, pa.RecordBatch | Fields]] = []
         left = RECORDS_BYTES
         for each in fields:
-            made: list[pa.RecordBatch] = []
+            parts: list[pa.RecordBatch] = []
             batches_of = iter(record_batches(each, self._context.secrets))
             while left > 0 and (batch := next(batches_of, None)) is not None:
                 left -= batch.nbytes
-                made += slices(batch, self._size)
-            found += [(RECORDS, batch) for batch in made] if left > 0 else [(RECORDS, each)]
-        return found
+                parts += slices(batch, self._size)
+            written += [(RECORDS, batch) for batch in parts] if left > 0 else [(RECORDS, each)]
+        return written
 
-    def _message(self, work: _Work, at: int) -> None:
+    def _message(self, work: _Work, index: int) -> None:
         """Make the rows of a message."""
-        located = work.task.items[at]
-        in_order = work.task.uses[at] == Use.MESSAGE
+        located = work.task.items[index]
+        in_order = work.task.uses[index] == Use.MESSAGE
         item = self._context.decode(located) if self._needs_rows else None
         if self._tables & COLUMNAR:
             row = None if item is None else item.row
@@ -158,7 +158,7 @@ class Maker:
         for name, rows_of in self._of_messages.items():
             work.rows[name] += rows_of(item, self._context)
         if CONNECTIONS in self._tables:
-            work.end_connections(at)
+            work.end_connections(index)
             work.count(item)
 
     def _exchange(self, work: _Work, exchanges: _Exchanges) -> None:
@@ -198,9 +198,9 @@ class _Work:
             self.connections.append((item.connection, stats, None))
         stats.handle(item.row)
 
-    def end_connections(self, at: int) -> None:
+    def end_connections(self, index: int) -> None:
         """Note the connections that closed before a message."""
-        while self._ended and self._ended[0][0] <= at:
+        while self._ended and self._ended[0][0] <= index:
             ended = self._ended.popleft()[1]
             self._open.pop(ended.connection, None)
             self.connections.append((ended.connection, ConnectionStats(), ended))
@@ -217,10 +217,10 @@ class _Exchanges:
         self.restored = deque(task.restored)
         self._pairs = task.pairs
 
-    def is_next_complete(self, at: int) -> bool:
+    def is_next_complete(self, index: int) -> bool:
         """Return whether the messages up to an index have both of the next exchange."""
         pairs, start = self._pairs, self.next * 3
-        return start < len(pairs) and pairs[start] <= at and pairs[start + 1] <= at
+        return start < len(pairs) and pairs[start] <= index and pairs[start + 1] <= index
 
     def take(self) -> tuple[int, int, int]:
         """Take the next exchange: the indexes of request, response and ends."""

@@ -83,12 +83,12 @@ class SessionStates:
 
     def left(self) -> list[tuple[_Id, int]]:
         """Return the sessions that the task knows, and their versions."""
-        found = []
+        versions = []
         for id in self._in_task:
             history = self._histories.get(id)
             if history is not None and history.versions:
-                found.append((id, history.versions[-1]))
-        return found
+                versions.append((id, history.versions[-1]))
+        return versions
 
     def handle(self, pair: ItemPair) -> Replay | None:
         """Handle the next exchange; return what must be replayed before it in the task."""
@@ -98,14 +98,14 @@ class SessionStates:
         header = _header(request.located.item)
         if header is None:
             return None
-        found = _response_header(response)
-        if header.session == 0 and (found is None or found[1] == 0):
+        received = _response_header(response)
+        if header.session == 0 and (received is None or received[1] == 0):
             return None
         id = pair.ends.connection, header.session
         replay = None
         if header.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             replay = self._replay(id)
-            if header.is_empty and found in (None, (0, header.session)):
+            if header.is_empty and received in (None, (0, header.session)):
                 self._remember(id, self._histories.pop(id, NO_HISTORY))
                 return replay
         self._apply(pair, request, id[0])
@@ -187,11 +187,11 @@ def _header(item: Row | RawFrame) -> _Header | None:
     if version < SESSIONS_SINCE:
         return None
     frame = item.frame
-    at = item.body + (17 if version < NO_REPLICA_SINCE else 13)
-    session = int.from_bytes(frame[at : at + 4], "big", signed=True)
-    epoch = int.from_bytes(frame[at + 4 : at + 8], "big", signed=True)
+    position = item.body + (17 if version < NO_REPLICA_SINCE else 13)
+    session = int.from_bytes(frame[position : position + 4], "big", signed=True)
+    epoch = int.from_bytes(frame[position + 4 : position + 8], "big", signed=True)
     empty = b"\1\1" if version >= FLEXIBLE_SINCE else bytes(8)
-    return _Header(session, epoch, frame[at + 8 : at + 8 + len(empty)] == empty)
+    return _Header(session, epoch, frame[position + 8 : position + 8 + len(empty)] == empty)
 
 
 def _response_header(response: TaskMessage | None) -> tuple[int, int] | None:
@@ -201,10 +201,10 @@ def _response_header(response: TaskMessage | None) -> tuple[int, int] | None:
     item = response.located.item
     if not isinstance(item, RawFrame) or item.request is None:
         return -1, -1
-    at = 8
+    position = 8
     if item.request.api_version >= FLEXIBLE_SINCE:
         if item.frame[4:5] != b"\0":  # tagged fields in the header
             return -1, -1
-        at = 9
-    error_code = int.from_bytes(item.frame[at : at + 2], "big", signed=True)
-    return error_code, int.from_bytes(item.frame[at + 2 : at + 6], "big", signed=True)
+        position = 9
+    error_code = int.from_bytes(item.frame[position : position + 2], "big", signed=True)
+    return error_code, int.from_bytes(item.frame[position + 2 : position + 6], "big", signed=True)

@@ -95,9 +95,9 @@ class Splitter:
     def tasks(self) -> Iterator[Task | None]:
         """Read the capture; yield tasks, and None wherever the caller may do something else."""
         for batch in self._context.traffic.batches():
-            at = 0
-            while at < len(batch):
-                at = self._handle(batch, at)
+            index = 0
+            while index < len(batch):
+                index = self._handle(batch, index)
                 if self._is_full():
                     yield self._task()
             yield None
@@ -123,15 +123,15 @@ class Splitter:
         self._begin()
         return task
 
-    def _handle(self, batch: list[LocatedItem | Ended], at: int) -> int:
+    def _handle(self, batch: list[LocatedItem | Ended], start: int) -> int:
         """Handle the items of a batch from an index on; return that of the next one.
 
         It ends with the batch, or when the task is full.
         """
         pairing, groups = self._pairing, self._groups
-        while at < len(batch) and not self._is_full():
-            entry = batch[at]
-            at += 1
+        while start < len(batch) and not self._is_full():
+            entry = batch[start]
+            start += 1
             if isinstance(entry, Ended):
                 if self._has_endings:
                     self._ended.append((len(self._items), entry))
@@ -147,10 +147,10 @@ class Splitter:
                 groups.requested(located(entry, self._context.limits))
             if pairing is not None:
                 task = MISSING if index == MISSING else self._number
-                found = pairing.handle(entry, task, index)
-                if found:
-                    self._add_pairs(found)
-        return at
+                pairs = pairing.handle(entry, task, index)
+                if pairs:
+                    self._add_pairs(pairs)
+        return start
 
     def _learn(self, entry: LocatedItem) -> None:
         """Learn the topic names in a message, if it may have any."""
@@ -196,8 +196,8 @@ class Splitter:
             replay = self._sessions.handle(pair)
             if replay is not None:
                 requests, versions = replay.history
-                at, id = len(self._pairs) // 3, (pair.ends.connection, replay.session)
-                self._restored.append(Restored(at, id, UNKNOWN, requests, versions))
+                pair_count, id = len(self._pairs) // 3, (pair.ends.connection, replay.session)
+                self._restored.append(Restored(pair_count, id, UNKNOWN, requests, versions))
             self._pairs.append(self._index(pair.request))
             self._pairs.append(self._index(pair.response))
             self._pairs.append(self._index_of_ends(pair.ends))
@@ -233,5 +233,5 @@ class Splitter:
     def _row(self, message: TaskMessage | None) -> Row | None:
         if message is None:
             return None
-        found: Located = located(message.located, self._context.limits)
-        return found.row
+        item: Located = located(message.located, self._context.limits)
+        return item.row

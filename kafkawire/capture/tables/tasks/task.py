@@ -108,12 +108,12 @@ def serialise(task: Task, names: Names) -> tuple[SerialisedTask, list[bytes]]:
 def deserialise(serialised: SerialisedTask, frames: bytes) -> Task:
     """Deserialise a task. frames: the bytes of all of them."""
     items = unpack(serialised.header._replace(frames=frames))
-    at = len(serialised.uses)
+    start = len(serialised.uses)
     restored = []
     for each in serialised.restored:
-        end = at + len(each.versions)
-        restored.append(each._replace(requests=items[at:end]))
-        at = end
+        end = start + len(each.versions)
+        restored.append(each._replace(requests=items[start:end]))
+        start = end
     return Task(
         items[: len(serialised.uses)],
         serialised.uses,
@@ -142,8 +142,8 @@ class Recipient:
         version = self._versions.get(restored.id, UNKNOWN)
         if version not in restored.versions:
             return restored
-        at = restored.versions.index(version) + 1
-        requests, versions = restored.requests[at:], restored.versions[at:]
+        start = restored.versions.index(version) + 1
+        requests, versions = restored.requests[start:], restored.versions[start:]
         return restored._replace(base=version, requests=requests, versions=versions)
 
     def got(self, task: Task) -> None:
