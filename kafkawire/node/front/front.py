@@ -207,7 +207,10 @@ class NodeFront:
         """
         if self.machines.node.stopped:
             return None
-        earliest = self._now if self._has_queued() else inf
+        earliest = self._now if self.machines.effects else inf
+        for _, scheduler in self._with_scheduler:
+            if scheduler.ready or scheduler.backlog:
+                earliest = self._now
         for each in self._deadlines:
             if each.earliest < earliest:
                 earliest = each.earliest
@@ -216,14 +219,6 @@ class NodeFront:
             if due is not None and due < earliest:
                 earliest = due
         return None if earliest == inf else earliest
-
-    def _has_queued(self) -> bool:
-        if self.machines.effects:
-            return True
-        for _, scheduler in self._with_scheduler:
-            if scheduler.ready or scheduler.backlog:
-                return True
-        return False
 
     def advance(self, now: float) -> list[Effect]:
         """Do what is due, then queued requests, for one time slice."""
