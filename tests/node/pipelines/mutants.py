@@ -53,6 +53,9 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     ),
     "forgets prepared transactions": _forgets_prepared_transactions,
     "commits offsets of aborted transactions": _commits_offsets_of_aborted_transactions,
+    "transactions do not expire": lambda: patch.object(
+        TransactionCoordinator, "_abort_expired", lambda *_: []
+    ),
     "active tasks are not released first": lambda: patch.object(
         Reconciliation, "_active_is_free", lambda *_: True
     ),

@@ -16,6 +16,7 @@ FOUND_BY: Final[dict[str, int]] = {
     "anybody commits in transactions": 5,
     "forgets prepared transactions": 4,
     "commits offsets of aborted transactions": 2,
+    "transactions do not expire": 5,
     "active tasks are not released first": 43,
 }
 """Mutant -> a seed that finds it."""
