@@ -73,6 +73,12 @@ class Undecoded:
             self.errors += 1
             self.first_error = self.first_error or decoded.error
 
+    def merge(self, later: Undecoded) -> None:
+        """Add the counts of keys or values that follow."""
+        self.count += later.count
+        self.errors += later.errors
+        self.first_error = self.first_error or later.first_error
+
     @property
     def notes(self) -> list[str]:
         """How many were not decoded, and why the first one was not; empty if all were."""
@@ -82,30 +88,60 @@ class Undecoded:
         return [f"{count}; the first: {self.first_error}"]
 
 
+class ValueCounts(NamedTuple):
+    """How many values and keys were not decoded."""
+
+    values: Undecoded
+    keys: Undecoded
+
+    @staticmethod
+    def zero() -> ValueCounts:
+        """Return counts of nothing."""
+        return ValueCounts(Undecoded("value"), Undecoded("key"))
+
+
 class CountedValues(RecordValues):
-    """Decoders that count what they do not decode."""
+    """Decoders that count what they do not decode.
+
+    A process that decodes a part for another takes its counts, and the other adds them, in order.
+    """
 
     def __init__(self, *_decoders: ValueDecoder | None) -> None:
-        self._values, self._keys = Undecoded("value"), Undecoded("key")
+        self._total, self._recent = ValueCounts.zero(), ValueCounts.zero()
 
     def value(
         self, topic: str | None, value: bytes | None, headers: Headers
     ) -> DecodedValue | None:
         """Decode and count a value."""
         decoded = super().value(topic, value, headers)
-        self._values.add(decoded)
+        self._recent.values.add(decoded)
         return decoded
 
     def key(self, topic: str | None, key: bytes | None, headers: Headers) -> DecodedValue | None:
         """Decode and count a key."""
         decoded = super().key(topic, key, headers)
-        self._keys.add(decoded)
+        self._recent.keys.add(decoded)
         return decoded
+
+    def take(self) -> ValueCounts:
+        """Return the counts since the last call, which the total does not have yet."""
+        recent, self._recent = self._recent, ValueCounts.zero()
+        return recent
+
+    def add(self, later: ValueCounts) -> None:
+        """Add counts to the total."""
+        for total, part in zip(self._total, later, strict=True):
+            total.merge(part)
+
+    def settle(self) -> None:
+        """Add the counts since the last `take` to the total."""
+        self.add(self.take())
 
     @property
     def notes(self) -> list[str]:
         """How many values and keys were not decoded; empty if all were."""
-        return [*self._values.notes, *self._keys.notes]
+        self.settle()
+        return [*self._total.values.notes, *self._total.keys.notes]
 
 
 def _decoded(

@@ -26,6 +26,7 @@ from .sources import Known, report_ignored
 if TYPE_CHECKING:
     from kafkawire import Registry
     from kafkawire.capture.filters import Filter
+    from kafkawire.capture.filters.unmatched import Unmatched
     from kafkawire.capture.rows import Row
 
 
@@ -88,10 +89,14 @@ def capture_files(given: list[str], form: Format, bare: BareBody | None) -> list
 
 
 class Wanted(NamedTuple):
-    """What to read of an input: the known brokers, and the filter."""
+    """What to read of an input: the known brokers, and the filter.
+
+    unmatched: gets what the filter compares until something matches.
+    """
 
     brokers: Known
     where: Filter | None
+    unmatched: Unmatched | None = None
 
 
 def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> Iterator[Entry]:
@@ -155,7 +160,7 @@ def _bytes(
         if inputs.looks_like_frame(data):
             _note(name, f"the {len(data)} bytes begin with their size, as a frame does; {RESPONSE}")
     undecoded = False
-    for row in _selected(rows, wanted.where):
+    for row in _selected(rows, wanted):
         undecoded = undecoded or row.status in UNDECODED
         yield Entry(name, None, None, None, row)
     if undecoded and bare is None and kind is Format.HEX:
@@ -202,15 +207,15 @@ def _note(name: str, text: str) -> None:
     print_note(f"{name}: {text}")
 
 
-def _selected(rows: Iterable[Row], where: Filter | None) -> Iterator[Row]:
+def _selected(rows: Iterable[Row], wanted: Wanted) -> Iterator[Row]:
     """Apply a filter to rows without packets."""
-    if where is None:
+    if wanted.where is None:
         yield from rows
         return
     from kafkawire.capture.rows import Located
     from kafkawire.capture.selection.selecting import Selection
 
-    selection: Selection[Located] = Selection(where)
+    selection = Selection[Located](wanted.where, unmatched=wanted.unmatched)
     for row in rows:
         for found in selection.handle([Located(None, None, None, row)]):
             if isinstance(found, Located):
@@ -242,7 +247,7 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
                 package=brokers.package,
                 tunnels=brokers.tunnels,
             )
-            for items in item_batches(traffic, wanted.where):
+            for items in item_batches(traffic, wanted.where, wanted.unmatched):
                 for found in map(located, items):
                     yield Entry(name, *found, traffic.first_ns)
     except CaptureError as error:

@@ -19,13 +19,16 @@ import typer
 
 from kafkawire.display import printable
 
+from ..notes import print_note
 from .panels import Panel
 
 if TYPE_CHECKING:
     from kafkawire.capture.filters import Filter
+    from kafkawire.capture.filters.unmatched import Unmatched
     from kafkawire.errors import FilterError
 
 OPTION: Final = "--filter"
+NOTHING_MATCHES: Final = "nothing matches the filter"
 
 SHOWN_BEFORE: Final = 30
 SHOWN_AFTER: Final = 30
@@ -89,6 +92,19 @@ def parse_filter(given: list[str] | None, package: str | None = None) -> Filter 
         filters = [parse(text, name) for text in given]
     whole = " and ".join(f"({text})" for text in given)
     return filters[0] if len(filters) == 1 else parse(whole, name)
+
+
+def unmatched_by(where: Filter) -> Unmatched:
+    """Return what keeps the values that a filter compares in vain, for `note_unmatched`."""
+    from kafkawire.capture.filters.unmatched import Unmatched
+
+    return Unmatched(where)
+
+
+def note_unmatched(unmatched: Unmatched | None) -> None:
+    """Say that nothing has matched, and what may be meant; None: without a filter."""
+    if unmatched is not None and not unmatched.matched:
+        print_note(f"{NOTHING_MATCHES}{unmatched.hint()}")
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from .inputs import MissingOption
 from .profiles import variable
 
 if TYPE_CHECKING:
-    from kafkawire.capture.jsonl.records import DecodedText
     from kafkawire.values import SchemaSource, Subject, ValueDecoder, ValueFormat
     from kafkawire.values.record_values import CountedValues, RecordValues
 
@@ -195,15 +194,20 @@ def counted_values(options: ValueOptions) -> CountedValues | None:
 
 def check_decoded(values: CountedValues | None) -> None:
     """Say how many keys and values were not decoded, and exit with 1, if there are any."""
-    notes = [] if values is None else values.notes
-    for note in notes:
-        print_note(note)
-    if notes:
+    if not all_decoded(values):
         raise typer.Exit(1)
 
 
-def decoded_text(options: ValueOptions, records: bool, redact: bool) -> DecodedText | None:
-    """Return what writes decoded keys and values beside records; usage errors.
+def all_decoded(values: CountedValues | None) -> bool:
+    """Say how many keys and values were not decoded; return whether all were."""
+    notes = [] if values is None else values.notes
+    for note in notes:
+        print_note(note)
+    return not notes
+
+
+def shown_values(options: ValueOptions, records: bool, redact: bool) -> CountedValues | None:
+    """Return what decodes keys and values beside records; usage errors.
 
     records: whether records are shown. redact: whether their keys and values are hidden.
     """
@@ -211,8 +215,7 @@ def decoded_text(options: ValueOptions, records: bool, redact: bool) -> DecodedT
         raise typer.BadParameter("not allowed with --redact", param_hint=options.first)
     if options.first is not None and not records:
         raise MissingOption(f"required by {options.first}", param_hint="--records")
-    values = record_values(options)
-    return None if values is None else values.members_text
+    return counted_values(options)
 
 
 def format_of(text: str, option: str) -> ValueFormat:

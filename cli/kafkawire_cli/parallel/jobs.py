@@ -156,7 +156,7 @@ def _file_per_task(
     """Decode each capture in one worker."""
     from .pool import Pool
 
-    run_task = partial(decode_file, options=options, noted=noted)
+    run_task = partial(_whole_file, options=options, noted=noted)
     pool = Pool[Path, Printed](jobs, run_task, FILES_AHEAD, SHARED_BYTES, is_output=True)
     try:
         for file in files:
@@ -167,6 +167,15 @@ def _file_per_task(
         yield from pool.drain()
     finally:
         pool.close()
+
+
+def _whole_file(file: Path, options: DecodeOptions, noted: Interrupts) -> Iterator[Printed]:
+    """Decode a capture in a worker, and return what the filter has compared there in vain."""
+    yield from decode_file(file, options, noted)
+    unmatched = options.unmatched
+    if unmatched is not None:
+        compared = None if unmatched.matched else unmatched.compared
+        yield Printed(b"", True, compared=compared, matched=unmatched.matched)
 
 
 def _file(file: Path, _at: int) -> Path:

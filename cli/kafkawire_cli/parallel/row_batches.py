@@ -23,10 +23,12 @@ from ..render.messages import Printed, Shape, View
 if TYPE_CHECKING:
     from kafkawire.capture.files.source import Watch
     from kafkawire.capture.filters import Filter
+    from kafkawire.capture.filters.unmatched import Unmatched
     from kafkawire.capture.frames.decoding import LocatedItem
     from kafkawire.capture.frames.serialised import SerialisedReader
     from kafkawire.capture.jsonl.rows import Lines
     from kafkawire.capture.multifile import Traffic
+    from kafkawire.values.record_values import CountedValues
 
     from ..input.captures.interrupts import Interrupts
 
@@ -37,7 +39,8 @@ BATCH_ROWS: Final = 512
 class DecodeOptions(NamedTuple):
     """What to print of each capture: the format, the view, the filter, the known brokers.
 
-    look: of the table.
+    look: of the table. values: what decodes keys and values, if these are. unmatched: what the
+    filter has compared, if there is one.
     """
 
     form: Shape
@@ -45,6 +48,12 @@ class DecodeOptions(NamedTuple):
     where: Filter | None
     brokers: Known
     look: Style = Style()
+    values: CountedValues | None = None
+    unmatched: Unmatched | None = None
+
+    def printed(self, text: bytes | memoryview, clean: bool) -> Printed:
+        """Return the text of rows with the counts of keys and values in them."""
+        return Printed(text, clean, counts=None if self.values is None else self.values.take())
 
     def formatter(self, previous_ns: int = 0) -> Callable[[Entry], str]:
         """Return a function that formats rows, in order, with line feeds.
@@ -109,9 +118,7 @@ def read_batches(
         with progress([file], drawn=drawn) as watch:
             traffic = _traffic([file], options, noted, watch)
             previous_ns = 0
-            where = options.where
-            read = traffic.item_batches() if where is None else item_batches(traffic, where)
-            for items in read:
+            for items in item_batches(traffic, options.where, options.unmatched):
                 for at in range(0, len(items), BATCH_ROWS):
                     batch = Batch(items[at : at + BATCH_ROWS], traffic.first_ns, previous_ns)
                     yield batch
@@ -133,7 +140,7 @@ def decode_rotated(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
         with progress(files, drawn=show_progress()) as watch:
             traffic = _traffic(files, options, None, watch)
             previous_ns = 0
-            for items in item_batches(traffic, options.where):
+            for items in item_batches(traffic, options.where, options.unmatched):
                 for file, some in groupby(items, file_of):
                     name = str(traffic.sources[file])
                     rows = [_renumbered(one) for one in some]
@@ -166,7 +173,7 @@ def render_views(name: str, batch: Batch, options: DecodeOptions) -> Iterator[Pr
     lines = _lines(name, options.view)
     lines.clean = True
     with lines.view(batch.items) as text:
-        yield Printed(text, lines.clean)
+        yield options.printed(text, lines.clean)
 
 
 def render_serialised(
@@ -176,7 +183,7 @@ def render_serialised(
     lines = _lines(name, options.view)
     lines.clean = True
     with lines.view_serialised(items) as text:
-        yield Printed(text, lines.clean)
+        yield options.printed(text, lines.clean)
 
 
 def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
@@ -187,7 +194,7 @@ def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     if options.form is Shape.JSONL:
         lines = _lines(name, options.view)
         lines.clean = True
-        return Printed(lines.text(batch.items), lines.clean)
+        return options.printed(lines.text(batch.items), lines.clean)
     text = options.formatter(batch.previous_ns)
     clean = True
     texts = []
@@ -196,7 +203,8 @@ def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
         clean = clean and entry.row.status in CLEAN
         texts.append(text(entry))
     stdout = sys.stdout
-    return Printed("".join(texts).encode(stdout.encoding, stdout.errors or "strict"), clean)
+    encoded = "".join(texts).encode(stdout.encoding, stdout.errors or "strict")
+    return options.printed(encoded, clean)
 
 
 @lru_cache(maxsize=1)

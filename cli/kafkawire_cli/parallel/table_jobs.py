@@ -42,6 +42,7 @@ from .shared_memory import Apart, Joined
 
 if TYPE_CHECKING:
     from kafkawire.capture.multifile import Traffic
+    from kafkawire.values.record_values import ValueCounts
 
 HERE: Final = -1
 """Stands for this process, in place of the index of a worker."""
@@ -73,10 +74,12 @@ class _Result(NamedTuple):
 
     written: by table. From a worker, batches come in Arrow's IPC format, pickled out of band.
     Fields: of records that take much memory, of which the process that writes makes the batches.
+    counts: of keys and values that were not decoded, if these are.
     """
 
     written: list[tuple[str, Written]]
     connections: list[Counted]
+    counts: ValueCounts | None
 
     @property
     def size(self) -> int:
@@ -124,6 +127,7 @@ class _Reader:
         self._traffic = traffic
         self._reading = reading
         self._rendering = rendering
+        self._values = rendering.columns.values
         self._schemas = {name: rendering.schema(name) for name in reading.tables}
         self._maker = maker
         self._pool = pool
@@ -154,6 +158,8 @@ class _Reader:
         if worker is None:
             tailored, names = self._recipients[HERE].tailored(task, self._splitter.learned)
             self._maker.learn(names)
+            if self._values is not None:
+                self._values.settle()  # what comes before this task
             rows = self._maker.make(tailored)
             result = _result(rows, self._rendering, self._traffic.first_ns)
             yield from self._pool.add(result, result.size)
@@ -165,6 +171,9 @@ class _Reader:
         return Apart(_WorkItem(serialised, self._traffic.first_ns), frames)
 
     def _written(self, result: _Result) -> Iterator[tuple[str, pa.RecordBatch | str]]:
+        if self._values is not None and result.counts is not None:
+            self._values.settle()
+            self._values.add(result.counts)
         for name, written in result.written:
             if isinstance(written, pa.Buffer):
                 yield name, pa.ipc.read_record_batch(written, self._schemas[name])
@@ -211,4 +220,5 @@ def _result(made: Made, rendering: Rendering, first_ns: int | None) -> _Result:
             written.append((name, batch))
         else:
             written += [(name, each) for each in rendering.render(name, batch, first_ns)]
-    return _Result(written, made.connections)
+    values = rendering.columns.values
+    return _Result(written, made.connections, None if values is None else values.take())

@@ -15,7 +15,9 @@ from kafkawire.display import printable, time_text
 from .message_table.lines import is_kafkas, latency
 
 if TYPE_CHECKING:
+    from kafkawire.capture.filters.unmatched import Compared
     from kafkawire.capture.jsonl.records import DecodedText
+    from kafkawire.values.record_values import ValueCounts
 
     from ..input.inputs import Entry, InputError
 
@@ -31,12 +33,17 @@ class Shape(StrEnum):
 class Printed(NamedTuple):
     """Text of a batch of rows, encoded for stdout.
 
-    clean: whether all of them were fully decoded. error: why a capture could not be read.
+    clean: whether all of them were fully decoded. error: why a capture could not be read. counts:
+    of keys and values that were not decoded, if these are. matched: whether a filter has matched in
+    the captures of a process. compared: what it has compared if it has not.
     """
 
     text: bytes | memoryview
     clean: bool
     error: InputError | None = None
+    counts: ValueCounts | None = None
+    matched: bool = False
+    compared: Compared | None = None
 
 
 Print = Callable[[str], None]

@@ -16,6 +16,7 @@ import typer
 
 from kafkawire.display import padded, plural, printable, text_width
 
+from ..input.filters import NOTHING_MATCHES
 from ..input.options import Form
 from ..input.sources import INTERRUPTED
 from ..notes import print_note
@@ -114,7 +115,7 @@ def exit_if_incomplete(captures: Reading) -> None:
     Warns on standard error if the filter matched nothing.
     """
     if captures.where is not None and not captures.matched:
-        print_note(f"nothing matches the filter{captures.hint}")
+        print_note(f"{NOTHING_MATCHES}{captures.hint}")
     if captures.interrupted:
         note = f"interrupted after {plural(captures.watch.packets, 'packet')}"
         print_note(f"{note}: the report covers these")

@@ -13,12 +13,12 @@ import typer
 
 from ..input.inputs import MissingOption
 from ..input.names import captured_message
-from ..input.values import ValueOptions, record_values
+from ..input.values import ValueOptions, counted_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkawire.values.record_values import RecordValues
+    from kafkawire.values.record_values import CountedValues
 
 MESSAGES: Final = "messages"
 RECORDS: Final = "records"
@@ -32,7 +32,7 @@ class TableColumns(NamedTuple):
     """
 
     message: str | None = None
-    values: RecordValues | None = None
+    values: CountedValues | None = None
 
     def changes(self, name: str) -> bool:
         """Whether the columns of a table are changed."""
@@ -82,4 +82,4 @@ def table_columns(
     if decoding.first is not None and redact:
         raise typer.BadParameter("not allowed with --redact", param_hint=decoding.first)
     message = None if bodies is None else captured_message(bodies)
-    return TableColumns(message, record_values(decoding))
+    return TableColumns(message, counted_values(decoding))

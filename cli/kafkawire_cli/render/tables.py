@@ -125,12 +125,13 @@ class Written(NamedTuple):
 
     refused: the number of files skipped because they are not captures. interrupted: the number of
     packets read before an interrupt; None if there was none. undecoded: what was not decoded, if
-    that was to be counted.
+    that was to be counted. matched: whether any row was written.
     """
 
     refused: int
     interrupted: int | None
     undecoded: Undecoded
+    matched: bool
 
 
 class Processes(NamedTuple):
@@ -203,10 +204,12 @@ def write(
         reading, writers = _writers(written, wanted_tables, rendering, processes, opened)
         if strict:
             _count(undecoded, writers)
+        matched = False
         for name, made in processes.read(traffic, reading, rendering):
             writers[name](made)
+            matched = matched or name not in counted
     problems.report()
-    return Written(refused, watch.packets if noted.requested else None, undecoded)
+    return Written(refused, watch.packets if noted.requested else None, undecoded, matched)
 
 
 def _count(undecoded: Undecoded, writers: dict[str, Write]) -> None:

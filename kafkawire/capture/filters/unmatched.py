@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
 from .evaluation import Filter, Values
 from .fields import Type
@@ -20,22 +20,34 @@ SUGGESTED: Final = frozenset({"api", "client", "error", "group", "topic"})
 MOST_VALUES: Final = 1000
 """Values of a field that are kept."""
 MOST_SHOWN: Final = 5
+Compared: TypeAlias = dict[str, dict[str, None]]
+"""Field -> its values, in the order in which they were compared."""
 _TOPIC_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class Unmatched:
-    """The values of fields that a filter has looked up; it matches none of the messages."""
+    """The values of fields that a filter has looked up, until it matches one of the messages.
+
+    matched: whether it has. compared: the values; a process that reads a capture for another
+    returns its own.
+    """
 
     def __init__(self, where: Filter) -> None:
         self._comparisons = [one for one in _positive(where.tree) if one.field.name in SUGGESTED]
-        self._values: dict[str, dict[str, None]] = {one.field.name: {} for one in self._comparisons}
+        self.compared: Compared = {one.field.name: {} for one in self._comparisons}
+        self.matched = False
 
     def add(self, field: str, values: Values) -> Values:
         """Keep the values of a field, and return them."""
-        kept = self._values.get(field)
+        kept = self.compared.get(field)
         if kept is not None and len(kept) < MOST_VALUES:
             kept.update(dict.fromkeys(values.found))
         return values
+
+    def merge(self, compared: Compared) -> None:
+        """Add the values of another process."""
+        for field, values in compared.items():
+            self.compared[field].update(values)
 
     def hint(self) -> str:
         """Return `: no topic 'clikcs' among clicks, orders; did you mean clicks?`, or ""."""
@@ -48,7 +60,7 @@ class Unmatched:
 
     def _names(self, comparison: Comparison) -> dict[str, str]:
         """Return the values of a field, as they are compared -> as they are shown."""
-        field, values = comparison.field, self._values[comparison.field.name]
+        field, values = comparison.field, self.compared[comparison.field.name]
         if field.type is Type.NAME:
             shown = {name.lower(): name for name in field.names()}
             return {value: shown[value] for value in values if value in shown}

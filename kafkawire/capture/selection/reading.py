@@ -22,6 +22,7 @@ from ..tls.keylog import KeySource
 if TYPE_CHECKING:
     from ...registry import Registry
     from ..filters import Filter
+    from ..filters.unmatched import Unmatched
     from .messages import Names
 
 
@@ -73,15 +74,23 @@ def _decoded(traffic: Traffic, where: Filter | None, limits: Limits) -> Iterator
             yield located(item, limits)
 
 
-def item_batches(traffic: Traffic, where: Filter | None) -> Iterator[list[LocatedItem]]:
-    """Read a capture in batches of items that match a filter, if there is one."""
-    return traffic.item_batches() if where is None else _selected(traffic, where)
+def item_batches(
+    traffic: Traffic, where: Filter | None, unmatched: Unmatched | None = None
+) -> Iterator[list[LocatedItem]]:
+    """Read a capture in batches of items that match a filter, if there is one.
+
+    unmatched: gets the values that are compared until an item matches.
+    """
+    return traffic.item_batches() if where is None else _selected(traffic, where, unmatched)
 
 
-def _selected(traffic: Traffic, where: Filter) -> Iterator[list[LocatedItem]]:
+def _selected(
+    traffic: Traffic, where: Filter, unmatched: Unmatched | None
+) -> Iterator[list[LocatedItem]]:
     from .selecting import Selection
 
-    selection: Selection[LocatedItem] = Selection(where, traffic, topic_names(traffic, where))
+    names = topic_names(traffic, where)
+    selection = Selection[LocatedItem](where, traffic, names, unmatched=unmatched)
     for batch in traffic.batches():
         yield _items(selection.handle(batch))
     yield _items(selection.finish())

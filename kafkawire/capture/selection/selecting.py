@@ -55,7 +55,7 @@ class Selection(Generic[Item]):
         self._traffic = traffic
         self._names = names
         self._whole = whole
-        self._unmatched = unmatched
+        self._unmatched = None if unmatched is None or unmatched.matched else unmatched
         self._learns = names is not None and any(one.name == "topic" for one in where.fields)
         self._paired = whole or any(field.of_exchange for field in where.fields)
         self._pairs = Exchanges()
@@ -155,7 +155,8 @@ class Selection(Generic[Item]):
         else:
             lookup = lambda field: unmatched.add(field, message.values(field, names))  # noqa: E731
         message.verdict = self._where.matches(lookup, first_ns)
-        if message.verdict:
+        if message.verdict and unmatched is not None:
+            unmatched.matched = True
             self._unmatched = None
 
     def _release(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafkawire.capture.frames.decoding import located
 from kafkawire.capture.multifile import Traffic
 from kafkawire.capture.rows import Located
 from kafkawire.capture.selection.selecting import Selection
-from tests.cli.reports import run
+from tests.cli.reports import COMMAND, run
 from tests.conftest import FIXTURES
 
 CAPTURE = str(FIXTURES / "captures" / "kjs-all.pcap")
@@ -129,6 +130,50 @@ def test_what_nothing_matches_has_the_names_that_there_are(where: str, hint: str
     [note] = run("summary", CAPTURE, "--filter", where).stderr.splitlines()
     assert note.startswith(f"kafkawire summary: nothing matches the filter{hint and f': {hint}'}")
     assert hint or note.endswith("filter")
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+@pytest.mark.parametrize("form", ["jsonl", "table", "tree"])
+def test_decode_says_that_nothing_matches(tmp_path: Path, form: str, jobs: int) -> None:
+    """With four jobs and files, each worker reads files of its own."""
+    copies = [str(tmp_path / f"{number}.pcap") for number in range(4)]
+    for copy in copies[1:]:
+        Path(copy).write_bytes(Path(TXN).read_bytes())
+    Path(copies[0]).write_bytes(Path(CAPTURE).read_bytes())
+    read = ("decode", *copies, "-f", form, "-j", str(jobs))
+    [note] = run(*read, "--filter", "topic == kjz").stderr.splitlines()
+    assert note.startswith("kafkawire decode: nothing matches the filter: no topic 'kjz' among ")
+    assert note.endswith("did you mean kjs?")
+    assert run(*read, "--filter", "topic == kjs").stderr == ""
+    assert run(*read).stderr == ""
+
+
+def test_decode_of_frames_and_rotated_files_says_that_nothing_matches(tmp_path: Path) -> None:
+    frame = "0000001500000001000000070004636c6931" + "0002673100000005"  # ListOffsets, cut off
+    where = ("--filter", "client == cli2")
+    note = "nothing matches the filter: no client 'cli2' among "
+    assert note in run("decode", frame, *where).stderr
+    assert note in run("decode", CAPTURE, "--rotated", *where).stderr
+    source = tmp_path / "stdin.pcap"
+    source.write_bytes(Path(CAPTURE).read_bytes())
+    with source.open("rb") as stream:
+        done = subprocess.run([*COMMAND, "decode", "-", *where], stdin=stream, capture_output=True)
+    assert note in done.stderr.decode()
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_empty_table_says_that_nothing_matches(tmp_path: Path, jobs: str) -> None:
+    read = ("decode", CAPTURE, "--table", "exchanges", "-j", jobs, "-o", str(tmp_path / "a.csv"))
+    assert "nothing matches the filter" in run(*read, "--filter", "topic == kjz").stderr
+    strict = run(*read, "--strict", "--filter", "api == DeleteTopics")  # problems are not shown
+    assert "nothing matches the filter" in strict.stderr
+    assert run(*read, "--filter", "topic == kjs").stderr == ""
+
+
+def test_rates_of_nothing_have_a_reason() -> None:
+    done = run("top", CAPTURE, "--filter", "topic == kjz")
+    assert done.stderr.startswith("kafkawire top: nothing matches the filter: no topic 'kjz' ")
+    assert run("top", CAPTURE, "--filter", "topic == kjs").stderr == ""
 
 
 def test_values_are_kept_until_something_matches() -> None:

@@ -294,3 +294,41 @@ def test_log(tmp_path: Path, registry: SchemaRegistry) -> None:
     assert undecoded.exit_code == 1
     assert "1 of 1 value not decoded" in undecoded.stderr
     assert "1 of 1 key not decoded" in undecoded.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+@pytest.mark.parametrize("form", ["jsonl", "tree"])
+def test_decode_counts_what_is_not_decoded(capture: Path, form: str, jobs: int) -> None:
+    """With four jobs and files, each worker decodes files of its own."""
+    copies = [capture.with_name(f"{number}.pcap") for number in range(4)]
+    for copy in copies:
+        copy.write_bytes(capture.read_bytes())
+    read = ("decode", *copies, "--records", "-f", form, "-j", jobs)
+    assert run(*read, "--values", "json", "--strict").exit_code == 1
+    done = run(*read, "--values", "json", "--keys", "string")
+    assert done.exit_code == 0
+    [note] = done.stderr.splitlines()
+    assert note.startswith("kafkawire decode: 8 of 12 values not decoded; the first: ")
+    done = run(*read, "--keys", "json", "--strict")
+    assert done.exit_code == 1
+    [note] = done.stderr.splitlines()
+    assert note.startswith("kafkawire decode: 12 of 12 keys not decoded; the first: ")
+    assert run(*read, "--keys", "string", "--strict").exit_code == 0
+
+
+def test_decode_counts_values_of_frames_and_rotated_files(frame: Path, capture: Path) -> None:
+    for words in ((frame,), (capture, "--rotated")):
+        done = run("decode", *words, "--records", "--values", "json", "--strict")
+        assert done.exit_code == 1
+        assert "2 of 3 values not decoded" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_decode_counts_values_of_a_table(capture: Path, tmp_path: Path, jobs: int) -> None:
+    read = ("decode", capture, "--table", "records", "-j", jobs, "-o", tmp_path / "r.parquet")
+    done = run(*read, "--values", "json")
+    assert done.exit_code == 0
+    [note] = done.stderr.splitlines()
+    assert note.startswith("kafkawire decode: 2 of 3 values not decoded; the first: ")
+    assert run(*read, "--values", "json", "--strict").exit_code == 1
+    assert run(*read, "--keys", "string", "--strict").exit_code == 0

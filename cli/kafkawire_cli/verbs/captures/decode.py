@@ -14,7 +14,13 @@ from kafkawire.display import plural
 
 from ... import pipes
 from ...input.entries import BareBody, Wanted, bare_body, capture_files, each_file, entries
-from ...input.filters import FilterOption, parse_filter
+from ...input.filters import (
+    NOTHING_MATCHES,
+    FilterOption,
+    note_unmatched,
+    parse_filter,
+    unmatched_by,
+)
 from ...input.inputs import Format, InputError, with_joined_hex
 from ...input.names import complete_api, complete_captured, complete_table
 from ...input.options import (
@@ -28,7 +34,7 @@ from ...input.options import (
 from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
 from ...input.sources import INTERRUPTED, known, refuse, report_ignored
-from ...input.values import NO_VALUES, ValueOptions, decoded_text
+from ...input.values import NO_VALUES, ValueOptions, all_decoded, shown_values
 from ...notes import print_note
 from ...parallel.jobs import decoded, records_process, table_batches
 from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
@@ -38,6 +44,7 @@ from ...render.table_columns import TableColumns, table_columns
 
 if TYPE_CHECKING:
     from ...input.options import Compression
+    from ...render.messages import Printed
 
 
 def decode(  # noqa: PLR0913 - options of the verb
@@ -78,7 +85,8 @@ def decode(  # noqa: PLR0913 - options of the verb
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 if any message is not fully decoded.")
+        bool,
+        typer.Option("--strict", help="Exit 1 if any message, key or value is not fully decoded."),
     ] = False,
     records: Annotated[
         bool,
@@ -179,8 +187,8 @@ def decode(  # noqa: PLR0913 - options of the verb
     kafkawire decode t.pcap --table messages --bodies FetchRequest -o f.parquet
     kafkawire decode t.pcap --table records --values json -o values.parquet
 
-    Exit code 1: a message is not fully decoded (only with --strict); 2: an input cannot be read, or
-    usage error.
+    Exit code 1: a message, or a key or value with --keys or --values, is not fully decoded (only
+    with --strict); 2: an input cannot be read, or usage error.
     """
     pipes.keep_memory()
     given = with_joined_hex(given)
@@ -199,7 +207,9 @@ def decode(  # noqa: PLR0913 - options of the verb
         selected = Wanted(brokers, where)
         _write_tables(given, table or [], columns, output, selected, view, jobs, strict=strict)
         return
-    view = view._replace(decoded=decoded_text(decoding, records, redact))
+    values = shown_values(decoding, records, redact)
+    if values is not None:
+        view = view._replace(decoded=values.members_text)
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
     form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
@@ -207,17 +217,22 @@ def decode(  # noqa: PLR0913 - options of the verb
         given,
         input_format,
         bare_body(api, version, direction, messages_of),
-        DecodeOptions(form, view, where, brokers, _look(form, times, colour, given)),
+        DecodeOptions(
+            form,
+            view,
+            where,
+            brokers,
+            _look(form, times, colour, given),
+            values,
+            None if where is None else unmatched_by(where),
+        ),
     )
     with pipes.stop_at_closed_pipe():
         try:
             messages.print(jobs, rotated=rotated)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-    if messages.unreadable:
-        raise typer.Exit(2)
-    if strict and not messages.clean:
-        raise typer.Exit(1)
+    messages.end(strict=strict)
 
 
 def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> Style:
@@ -260,6 +275,15 @@ class Messages:
             for name in each_file(self._given, report_ignored):
                 self._print_input(name)
 
+    def end(self, *, strict: bool) -> None:
+        """Say what was not decoded or matched, and exit with the code for that."""
+        note_unmatched(self._options.unmatched)
+        clean = all_decoded(self._options.values) and self.clean
+        if self.unreadable:
+            raise typer.Exit(2)
+        if strict and not clean:
+            raise typer.Exit(1)
+
     def _print_captures(self, files: list[Path], jobs: int, *, rotated: bool) -> None:
         options = self._options
         one = decode_rotated if rotated else decode_files
@@ -267,8 +291,18 @@ class Messages:
         for printed in rows:
             self.clean = self.clean and printed.clean
             pipes.write(printed.text)
+            self._add(printed)
             if printed.error is not None:
                 self._refuse(printed.error)
+
+    def _add(self, printed: Printed) -> None:
+        """Add what another process may have counted and compared."""
+        values, unmatched = self._options.values, self._options.unmatched
+        if values is not None and printed.counts is not None:
+            values.add(printed.counts)
+        if unmatched is not None:
+            unmatched.matched = unmatched.matched or printed.matched
+            unmatched.merge(printed.compared or {})
 
     def _print_input(self, name: str) -> None:
         options = self._options
@@ -277,7 +311,7 @@ class Messages:
         from kafkawire.capture.rows import CLEAN
 
         try:
-            wanted = Wanted(options.brokers, options.where)
+            wanted = Wanted(options.brokers, options.where, options.unmatched)
             for entry in entries(name, self._source, self._bare, wanted):
                 self.clean = self.clean and entry.row.status in CLEAN
                 write(text(entry))
@@ -331,4 +365,9 @@ def _write_tables(
     if written.refused:
         print_note("the tables cover the other inputs")
         raise typer.Exit(2)
+    if wanted.where is not None and not written.matched:
+        print_note(NOTHING_MATCHES)
+    all_values = all_decoded(columns.values)
     written.undecoded.check()
+    if strict and not all_values:
+        raise typer.Exit(1)

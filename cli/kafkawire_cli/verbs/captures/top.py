@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Final, NamedTuple
 import typer
 
 from ...input.captures.live import Ticker, capture_command, captured, keyboard, live
-from ...input.filters import FilterOption, parse_filter
+from ...input.filters import NOTHING_MATCHES, FilterOption, parse_filter
 from ...input.inputs import InputError
 from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.rule_options import UNCHANGED, RuleOptions
@@ -174,6 +174,8 @@ def _watch(
             captures.read(windows, *([] if diagnosis is None else diagnosis.all_collectors))
     if not watch.packets and not shown.ticker.quit:
         print_note("no packets")
+    elif where is not None and not captures.matched:
+        print_note(f"{NOTHING_MATCHES}{captures.hint}")
 
 
 def _diagnosis(captures: Reading, rules: RuleOptions) -> Diagnosis:
