@@ -122,11 +122,13 @@ async def run(
     admin: Admin,
     settings: Settings,
     on_case: Callable[[Case, Verdict], None] = lambda _, __: None,
+    on_finding: Callable[[Finding], None] = lambda _: None,
 ) -> Report:
     """Send the cases of a run, and delete afterwards what they created.
 
-    on_case: called with each case and what the broker did. Ends early once the broker cannot be
-    reached. Raises Unanswered if it cannot be from the beginning.
+    on_case: called with each case and what the broker did. on_finding: called with each finding,
+    once its case is as small as it gets. Ends early once the broker cannot be reached. Raises
+    Unanswered if it cannot be from the beginning.
     """
     versions = await offered(target)
     prefix = f"{settings.prefix}-{settings.seed}"
@@ -134,7 +136,7 @@ async def run(
     async with existing_topic(target, admin, versions, prefix, report.left) as names:
         plan = Plan(settings.seed, chosen(settings, versions), names, settings.unsafe)
         if plan.versions:
-            await Run(target, plan, report, on_case).cases()
+            await Run(target, plan, report, on_case, on_finding).cases()
     alive = all(each.problem is not Problem.UNREACHABLE for each in report.findings)
     report.left += await cleaned_up(admin, prefix) if alive else [f"{prefix}-*"]
     return report
@@ -149,11 +151,13 @@ class Run:
         plan: Plan,
         report: Report,
         on_case: Callable[[Case, Verdict], None],
+        on_finding: Callable[[Finding], None],
     ) -> None:
         self._target = target
         self._plan = plan
         self._report = report
         self._on_case = on_case
+        self._on_finding = on_finding
         self._beside: Connection | None = None
         self._findings: dict[tuple[Problem, ApiKey], Finding] = {}
 
@@ -188,8 +192,13 @@ class Run:
             return verdict.problem is not Problem.UNREACHABLE
         finding = Finding(case, verdict.problem, verdict, case, [case.number], capture=capture)
         self._findings[key] = finding
-        self._report.findings.append(finding)
-        return verdict.problem is not Problem.UNREACHABLE and await self._shrink(finding)
+        findings = self._report.findings
+        findings.append(finding)
+        earlier_findings = len(findings) - 1
+        reachable = verdict.problem is not Problem.UNREACHABLE and await self._shrink(finding)
+        for each in findings[earlier_findings:]:
+            self._on_finding(each)
+        return reachable
 
     async def _shrink(self, finding: Finding) -> bool:
         """Make the case of a finding smaller; whether the broker can be reached afterwards."""

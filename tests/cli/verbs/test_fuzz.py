@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkawire.net.server_thread import ServerThread
-from tests.cli.reports import run
+from tests.cli.reports import COMMAND, run
 from tests.conformance.checks import config
 
 from .test_conformance import Tags
@@ -53,6 +54,20 @@ def test_findings_are_shown_with_their_request_and_packets(tmp_path: Path) -> No
     assert replayed["first"] == finding["first"]
     assert {each["api"] for each in content["apis"]} == {"ListGroups"}
     assert sum(each["requests"] for each in content["apis"]) == content["requests"] == 8
+
+
+def test_a_finding_is_written_at_once() -> None:
+    with ServerThread(config()) as server:
+        server.fault("ListGroups", error="UNKNOWN_SERVER_ERROR")
+        words = [server.bootstrap, *SEED, "--api", "ListGroups", "--shrinking", "0"]
+        endless = [*COMMAND, "fuzz", *words, "--count", "1000000000"]
+        with subprocess.Popen(endless, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            lines = iter(process.stdout.readline, b"")
+            replay = next(line for line in lines if b"replay:" in line).decode()
+            process.kill()
+        again = report(server.bootstrap, *shlex.split(replay.partition("replay:")[2]))
+    assert len(again["findings"]) == 1
 
 
 def test_apis_that_change_the_cluster_need_their_name_or_an_option() -> None:

@@ -1,4 +1,4 @@
-"""Renders the report of a fuzz run as sections or JSON: findings first, then counts by API."""
+"""Renders findings of a fuzz run, and its report as sections or JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkawire import ErrorCode
 from kafkawire.conformance.behaviour import api_name
 from kafkawire.display import plural
 from kafkawire.fuzz.cases import Case
-from kafkawire.fuzz.run import ApiCounts, Finding, Report
+from kafkawire.fuzz.run import ApiCounts, Finding, Report, Settings
 from kafkawire.primitives import Message
 from kafkawire.protocol.json_form import Json, to_json
 
@@ -23,15 +23,17 @@ MOST_ERRORS: Final = 3
 
 
 def sections(report: Report) -> Iterator[Section]:
-    """Render a report as text."""
+    """Render a report as text, without the details of findings: see `finding_section`."""
     summary = f"{plural(report.sent, 'request')}: {plural(len(report.findings), 'finding')}"
     lines = [f"{summary}; seed {report.settings.seed}"]
     if report.left:
         lines.append(f"not created or deleted: {', '.join(report.left)}")
     yield Section("Fuzzing", lines=lines)
-    for each in report.findings:
-        title = f"Finding: {api_name(each.case.api)} {each.case.version}: {each.problem.value}"
-        yield Section(title, lines=list(_finding(report, each)))
+    found = [
+        (f"{len(each.numbers):,}", api_name(each.case.api), each.problem.value)
+        for each in report.findings
+    ]
+    yield Section("Findings", (">requests", "API", "problem"), found)
     head = (">requests", "API", ">responses", ">closed", ">problems", "errors")
     rows = [
         _row(api_name(api), counts)
@@ -40,9 +42,14 @@ def sections(report: Report) -> Iterator[Section]:
     yield Section("APIs", head, rows, optional=("errors",))
 
 
-def replay(report: Report, finding: Finding) -> str:
+def finding_section(settings: Settings, finding: Finding) -> Section:
+    """Render a finding as text, with its smallest request and how to send the first one again."""
+    title = f"Finding: {api_name(finding.case.api)} {finding.case.version}: {finding.problem.value}"
+    return Section(title, lines=list(_finding(settings, finding)))
+
+
+def replay(settings: Settings, finding: Finding) -> str:
     """Return the options that send the request of a finding again."""
-    settings = report.settings
     options = ["--seed", settings.seed, "--start", finding.case.number, "--count", 1]
     options += ["--prefix", settings.prefix]
     for each in sorted(settings.apis or ()):
@@ -52,11 +59,11 @@ def replay(report: Report, finding: Finding) -> str:
     return shlex.join(map(str, options))
 
 
-def _finding(report: Report, finding: Finding) -> Iterator[str]:
+def _finding(settings: Settings, finding: Finding) -> Iterator[str]:
     if finding.verdict.detail:
         yield finding.verdict.detail
-    yield f"cases: {plural(len(finding.numbers), 'request')}, the first {finding.case.form.value}"
-    yield f"replay: {replay(report, finding)}"
+    yield f"case {finding.case.number:,}: {finding.case.form.value}"
+    yield f"replay: {replay(settings, finding)}"
     if not finding.repeatable:
         yield "sent once more, it did not show this"
     if finding.capture is not None:
@@ -108,7 +115,7 @@ def _finding_json(report: Report, finding: Finding) -> dict[str, Any]:
         "detail": finding.verdict.detail,
         "errors": [ErrorCode.name_of(code) for code in finding.verdict.errors],
         "requests": finding.numbers,
-        "replay": replay(report, finding),
+        "replay": replay(report.settings, finding),
         "repeatable": finding.repeatable,
         "tried": finding.tried,
         "capture": None if finding.capture is None else str(finding.capture),

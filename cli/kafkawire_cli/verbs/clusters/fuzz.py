@@ -10,7 +10,7 @@ import typer
 from kafkawire import ApiKey
 from kafkawire.client.config import read_config
 from kafkawire.conformance.connection import Target
-from kafkawire.fuzz.run import Report, Settings, run
+from kafkawire.fuzz.run import Finding, Report, Settings, run
 from kafkawire.net.admin import ADMIN_KEYS
 
 from ...input import cluster as live
@@ -18,8 +18,8 @@ from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.names import message_of
 from ...input.options import Form, FormOption
 from ...render.fuzz.page import page
-from ...render.fuzz.sections import as_json, sections
-from ...render.report import print_report
+from ...render.fuzz.sections import as_json, finding_section, sections
+from ...render.report import print_report, print_sections
 from .conformance import AddressArgument, CapturesOption, PageOption, cluster_of
 
 PREFIX: Final = "kafkawire-fuzz"
@@ -68,7 +68,8 @@ def fuzz(  # noqa: PLR0913 - one argument per option
     """Send a broker valid and broken requests, and judge what it does.
 
     Topics, groups and transactional ids begin with the prefix and the seed; they are deleted
-    afterwards. APIs that change brokers, users, permissions or quotas are left out.
+    afterwards. APIs that change brokers, users, permissions or quotas are left out. A finding is
+    written as soon as its request is as small as it gets.
 
     \b
     kafkawire fuzz localhost:9092
@@ -95,11 +96,16 @@ def fuzz(  # noqa: PLR0913 - one argument per option
         captures.mkdir(parents=True, exist_ok=True)
     reports: list[Report] = []
 
+    def show(finding: Finding) -> None:
+        if form is Form.TABLE:
+            print_sections([finding_section(settings, finding)])
+            print(flush=True)
+
     async def work() -> None:
         async with live.admin(client.values) as admin:
             await admin.describe_cluster()  # names what hinders a connection
             target = Target(read_config(ADMIN_KEYS, client.values), timeout)
-            reports.append(await run(target, admin, settings))
+            reports.append(await run(target, admin, settings, on_finding=show))
 
     live.run(work, client)
     [report] = reports
