@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from ..client.config import bootstrap
@@ -41,20 +41,30 @@ async def existing_topic(
 
 async def cleaned_up(admin: Admin, prefix: str) -> list[str]:
     """Delete the topics and groups of a run; return those that could not be deleted."""
+
+    async def groups() -> Iterable[str]:
+        return [listed.group_id for listed in await admin.list_groups()]
+
+    topics = await _deleted("topic", admin.list_topics, admin.delete_topic, prefix)
+    return topics + await _deleted("group", groups, admin.delete_group, prefix)
+
+
+async def _deleted(
+    kind: str,
+    listed: Callable[[], Awaitable[Iterable[str]]],
+    delete: Callable[[str], Awaitable[None]],
+    prefix: str,
+) -> list[str]:
+    """Delete what is listed with the prefix; return what could not be."""
     left: list[str] = []
     try:
-        topics = await admin.list_topics()
-        groups = [each.group_id for each in await admin.list_groups()]
+        names = await listed()
     except KafkaWireError as error:
-        return [f"{prefix}-*: {error}"]
-    for kind, names, delete in (
-        ("topic", topics, admin.delete_topic),
-        ("group", groups, admin.delete_group),
-    ):
-        for name in names:
-            if name.startswith(f"{prefix}-"):
-                try:
-                    await delete(name)
-                except KafkaWireError as error:
-                    left.append(f"{kind} {name}: {error}")
+        return [f"{kind}s {prefix}-*: {error}"]
+    for name in names:
+        if name.startswith(f"{prefix}-"):
+            try:
+                await delete(name)
+            except KafkaWireError as error:
+                left.append(f"{kind} {name}: {error}")
     return left

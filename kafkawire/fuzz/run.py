@@ -133,12 +133,14 @@ async def run(
     versions = await offered(target)
     prefix = f"{settings.prefix}-{settings.seed}"
     report = Report(settings)
-    async with existing_topic(target, admin, versions, prefix, report.left) as names:
-        plan = Plan(settings.seed, chosen(settings, versions), names, settings.unsafe)
-        if plan.versions:
-            await Run(target, plan, report, on_case, on_finding).cases()
-    alive = all(each.problem is not Problem.UNREACHABLE for each in report.findings)
-    report.left += await cleaned_up(admin, prefix) if alive else [f"{prefix}-*"]
+    try:
+        async with existing_topic(target, admin, versions, prefix, report.left) as names:
+            plan = Plan(settings.seed, chosen(settings, versions), names, settings.unsafe)
+            if plan.versions:
+                await Run(target, plan, report, on_case, on_finding).cases()
+    finally:  # also of an interrupted run
+        alive = all(each.problem is not Problem.UNREACHABLE for each in report.findings)
+        report.left += await cleaned_up(admin, prefix) if alive else [f"{prefix}-*"]
     return report
 
 

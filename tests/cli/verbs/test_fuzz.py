@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_findings_are_shown_with_their_request_and_packets(tmp_path: Path) -> No
     assert sum(each["requests"] for each in content["apis"]) == content["requests"] == 8
 
 
-def test_a_finding_is_written_at_once() -> None:
+def test_a_finding_is_written_at_once_and_an_interrupted_run_deletes_its_topics() -> None:
     with ServerThread(config()) as server:
         server.fault("ListGroups", error="UNKNOWN_SERVER_ERROR")
         words = [server.bootstrap, *SEED, "--api", "ListGroups", "--shrinking", "0"]
@@ -65,7 +66,10 @@ def test_a_finding_is_written_at_once() -> None:
             assert process.stdout is not None
             lines = iter(process.stdout.readline, b"")
             replay = next(line for line in lines if b"replay:" in line).decode()
-            process.kill()
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+        assert process.returncode == 130
+        assert "kafkawire-fuzz" not in run("topics", "-b", server.bootstrap).stdout
         again = report(server.bootstrap, *shlex.split(replay.partition("replay:")[2]))
     assert len(again["findings"]) == 1
 
