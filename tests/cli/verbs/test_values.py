@@ -28,7 +28,7 @@ from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder
 from kafkawire_cli.live.outputs import RecordOutput
 from kafkawire_cli.live.reader import Reader, Until
-from tests.cli.reports import COMMAND, run
+from tests.cli.reports import COMMAND, on_a_terminal, run
 from tests.conftest import FIXTURES
 from tests.values.registry import SchemaRegistry, running
 
@@ -314,6 +314,15 @@ def test_decode_counts_what_is_not_decoded(capture: Path, form: str, jobs: int) 
     [note] = done.stderr.splitlines()
     assert note.startswith("kafkawire decode: 12 of 12 keys not decoded; the first: ")
     assert run(*read, "--keys", "string", "--strict").exit_code == 0
+
+
+def test_values_are_shown_on_a_terminal_and_not_in_a_table(capture: Path) -> None:
+    shown = on_a_terminal("decode", capture, "--records", "--values", "string")
+    assert "valueDecoded" in shown
+    refused = run("decode", capture, "--records", "--values", "string", "-f", "table")
+    assert refused.exit_code == 2
+    assert "--values" in refused.stderr
+    assert "shows no records" in refused.stderr
 
 
 def test_decode_counts_values_of_frames_and_rotated_files(frame: Path, capture: Path) -> None:

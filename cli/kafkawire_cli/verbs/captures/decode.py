@@ -92,7 +92,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         bool,
         typer.Option(
             "--records",
-            help="Show the records, not only their number.",
+            help="Show the records, not only their number; on a terminal as a tree.",
             rich_help_panel=Panel.OUTPUT,
         ),
     ] = False,
@@ -209,10 +209,13 @@ def decode(  # noqa: PLR0913 - options of the verb
         return
     values = shown_values(decoding, records, redact)
     if values is not None:
+        if shape is Shape.TABLE:
+            reason = "not allowed with --format table, which shows no records"
+            raise typer.BadParameter(reason, param_hint=decoding.first)
         view = view._replace(decoded=values.members_text)
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
-    form = shape or (Shape.TABLE if sys.stdout.isatty() else Shape.JSONL)
+    form = shape or _default_shape(records)
     messages = Messages(
         given,
         input_format,
@@ -233,6 +236,13 @@ def decode(  # noqa: PLR0913 - options of the verb
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
     messages.end(strict=strict)
+
+
+def _default_shape(records: bool) -> Shape:
+    """Return the format of rows if none is chosen: a table has no place for records."""
+    if not sys.stdout.isatty():
+        return Shape.JSONL
+    return Shape.TREE if records else Shape.TABLE
 
 
 def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> Style:
