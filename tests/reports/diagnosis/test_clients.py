@@ -198,6 +198,14 @@ def test_clients_that_close_before_a_late_response(tmp_path: Path) -> None:
     assert rules(story, tmp_path) == {}
 
 
+def test_a_client_waits_until_it_closes_its_connection(tmp_path: Path) -> None:
+    """The broker, which hangs, resets the connection a minute later."""
+    for waits, expected in ((3, []), (6, ["unanswered-requests"])):
+        story = Story().exchange("Metadata", 5)
+        story.request("Metadata", 5).wait(waits).segment(0, CLIENT, FIN | ACK, b"")
+        assert list(rules(story.wait(60).reset(0), tmp_path)) == expected
+
+
 def test_connections_that_are_reset(tmp_path: Path) -> None:
     assert list(rules(resetting(3, True), tmp_path)) == ["connection-resets"]
     assert rules(resetting(2, True), tmp_path) == {}

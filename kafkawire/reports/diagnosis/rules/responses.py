@@ -80,13 +80,15 @@ class UnansweredRequests(Rule):
             )
 
     def ended(self, connection: Ended) -> None:
-        """Judge the requests of a connection by how long it stayed open after them."""
+        """Judge the requests of a connection by how long the client kept it open after them."""
         requests = self._open.pop(connection.connection, ())
         if connection.connection in self._with_gaps:
             self._with_gaps.discard(connection.connection)
             return
+        finished_ns = connection.client_tcp.finished_ns  # the client no longer waits
+        until_ns = connection.last_ns if finished_ns is None else finished_ns
         for request in requests:
-            waited_ns = since(request.time_ns, connection.last_ns)
+            waited_ns = since(request.time_ns, until_ns)
             allowed_ns = self.limits["seconds"] * 1e9 + request.may_wait_ns
             if waited_ns is not None and waited_ns >= allowed_ns:
                 self._clients.of(request.subject).add_at(
