@@ -20,6 +20,7 @@ from kafkawire.capture.tables.extraction.entities import (
     ALL_KINDS,
     ERROR_CODES,
     GROUPS,
+    NUMBER_FIELDS,
     THROTTLING,
     TOPICS,
     Entities,
@@ -117,12 +118,12 @@ class Found(Collector):
         self.found: list[list[Any]] = []
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        found = [_plain(getattr(entities, kind)) for kind in sorted(self.kinds)]
+        found = [_of_kind(entities, kind) for kind in sorted(self.kinds)]
         self.found.append([exchange.main_row.packet, *found])
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, dict) else value
+def _of_kind(entities: Entities, kind: str) -> Any:
+    return entities.numbers.get(kind) if kind in NUMBER_FIELDS else list(getattr(entities, kind))
 
 
 def collector(*kinds: str) -> Found:
