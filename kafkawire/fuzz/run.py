@@ -12,29 +12,21 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
-from ..conformance.connection import Connection, Disconnected, Overdue, Target
+from ..conformance.connection import Connection, Target
 from ..conformance.run import offered, reached, recorded
-from ..errors import DecodeError, KafkaWireError
+from ..errors import KafkaWireError
 from ..messages.api_key import ApiKey
-from ..messages.api_versions_request import ApiVersionsRequest
 from ..messages.api_versions_response import ApiVersionsResponse
 from ..net.admin import Admin
 from ..net.brokers.recording import Recording
-from ..protocol.frame import encode_frame
-from .cases import FOLLOW_UP, Case, Expected, Plan
+from .cases import Case, Plan
 from .cleaning import cleaned_up, existing_topic
 from .departures import departure
-from .judgement import Ending, Observation, Problem, Verdict, judge
+from .judgement import Problem, Verdict, judge
+from .observing import VERIFIED, observe
 from .scopes import Scope, scope_of
 from .shrinking import simpler
-
-BRIEF_S: Final = 0.05
-"""Seconds for what may follow a request whose end does not come."""
-WITHOUT_FOLLOW_UP: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-"""After these only some requests are allowed on the connection."""
-VERIFIED: Final = ApiVersionsRequest(client_software_name="kafkawire", client_software_version="1")
 
 
 @dataclass(frozen=True)
@@ -278,33 +270,3 @@ class Run:
         version = case.version if leave.version is None else leave.version
         with contextlib.suppress(KafkaWireError):
             await self._beside.send(leave.request, version, leave.response)
-
-
-async def observe(connection: Connection, case: Case) -> Observation:
-    """Send a case on a connection, and read what follows."""
-    frames: list[bytes] = []
-    followed = False
-    ending = Ending.FRAMES
-    try:
-        await connection.write(case.data())
-        match case.expected:
-            case Expected.ANYTHING:
-                connection.end()
-                with contextlib.suppress(TimeoutError):
-                    frames.append(await asyncio.wait_for(connection.read(), BRIEF_S))
-            case Expected.RESPONSE_OR_CLOSE:
-                frames.append(await connection.read())
-            case Expected.RESPONSE | Expected.NO_RESPONSE:
-                if case.expected is Expected.RESPONSE:
-                    frames.append(await connection.read())
-                if case.api not in WITHOUT_FOLLOW_UP:
-                    followed = True
-                    await connection.write(encode_frame(VERIFIED, 0, FOLLOW_UP, client_id=""))
-                    frames.append(await connection.read())
-    except Disconnected:
-        ending = Ending.CLOSED
-    except Overdue:
-        ending = Ending.SILENCE
-    except DecodeError:
-        ending = Ending.MALFORMED
-    return Observation(tuple(frames), ending, followed, alive=True)

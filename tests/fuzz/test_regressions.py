@@ -15,7 +15,7 @@ from kafkawire.conformance.connection import Connection, Target
 from kafkawire.fuzz.cases import Case, Form
 from kafkawire.fuzz.faults import Fault, Kind
 from kafkawire.fuzz.judgement import Verdict, judge
-from kafkawire.fuzz.run import observe
+from kafkawire.fuzz.observing import observe
 from kafkawire.messages.alter_partition_reassignments_request import (
     AlterPartitionReassignmentsRequest,
 )

@@ -101,9 +101,9 @@ def unmatched_by(where: Filter) -> Unmatched:
     return Unmatched(where)
 
 
-def note_unmatched(unmatched: Unmatched | None) -> None:
-    """Say that nothing has matched, and what may be meant; None: without a filter."""
-    if unmatched is not None and not unmatched.matched:
+def note_unmatched(unmatched: Unmatched) -> None:
+    """Say that nothing has matched, if so, and what may be meant."""
+    if not unmatched.matched:
         print_note(f"{NOTHING_MATCHES}{unmatched.hint()}")
 
 

@@ -206,11 +206,17 @@ def all_decoded(values: CountedValues | None) -> bool:
     return not notes
 
 
-def shown_values(options: ValueOptions, records: bool, redact: bool) -> CountedValues | None:
+def shown_values(
+    options: ValueOptions, records: bool, redact: bool, *, in_table: bool
+) -> CountedValues | None:
     """Return what decodes keys and values beside records; usage errors.
 
-    records: whether records are shown. redact: whether their keys and values are hidden.
+    records: whether records are shown. redact: whether their keys and values are hidden. in_table:
+    whether a table of messages is required, which shows no records.
     """
+    if options.first is not None and in_table:
+        reason = "not allowed with --format table, which shows no records"
+        raise typer.BadParameter(reason, param_hint=options.first)
     if options.first is not None and redact:
         raise typer.BadParameter("not allowed with --redact", param_hint=options.first)
     if options.first is not None and not records:

@@ -118,7 +118,10 @@ def read_batches(
         with progress([file], drawn=drawn) as watch:
             traffic = _traffic([file], options, noted, watch)
             previous_ns = 0
-            for items in item_batches(traffic, options.where, options.unmatched):
+            read = traffic.item_batches()
+            if options.where is not None:
+                read = item_batches(traffic, options.where, options.unmatched)
+            for items in read:
                 for at in range(0, len(items), BATCH_ROWS):
                     batch = Batch(items[at : at + BATCH_ROWS], traffic.first_ns, previous_ns)
                     yield batch

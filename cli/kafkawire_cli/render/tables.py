@@ -11,7 +11,7 @@ own; missing directories are created.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -204,12 +204,22 @@ def write(
         reading, writers = _writers(written, wanted_tables, rendering, processes, opened)
         if strict:
             _count(undecoded, writers)
-        matched = False
-        for name, made in processes.read(traffic, reading, rendering):
-            writers[name](made)
-            matched = matched or name not in counted
+        matched = _write_all(processes.read(traffic, reading, rendering), writers, counted)
     problems.report()
     return Written(refused, watch.packets if noted.requested else None, undecoded, matched)
+
+
+def _write_all(
+    made: Iterable[tuple[str, pa.RecordBatch | str]],
+    writers: Mapping[str, Write],
+    counted: Sequence[str],
+) -> bool:
+    """Write all rows; return whether there are any, but for those of tables that are counted."""
+    matched = False
+    for name, rows in made:
+        writers[name](rows)
+        matched = matched or name not in counted
+    return matched
 
 
 def _count(undecoded: Undecoded, writers: dict[str, Write]) -> None:

@@ -207,29 +207,17 @@ def decode(  # noqa: PLR0913 - options of the verb
         selected = Wanted(brokers, where)
         _write_tables(given, table or [], columns, output, selected, view, jobs, strict=strict)
         return
-    values = shown_values(decoding, records, redact)
+    values = shown_values(decoding, records, redact, in_table=shape is Shape.TABLE)
     if values is not None:
-        if shape is Shape.TABLE:
-            reason = "not allowed with --format table, which shows no records"
-            raise typer.BadParameter(reason, param_hint=decoding.first)
         view = view._replace(decoded=values.members_text)
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
     form = shape or _default_shape(records)
-    messages = Messages(
-        given,
-        input_format,
-        bare_body(api, version, direction, messages_of),
-        DecodeOptions(
-            form,
-            view,
-            where,
-            brokers,
-            _look(form, times, colour, given),
-            values,
-            None if where is None else unmatched_by(where),
-        ),
-    )
+    look = _look(form, times, colour, given)
+    unmatched = None if where is None else unmatched_by(where)
+    options = DecodeOptions(form, view, where, brokers, look, values, unmatched)
+    bare = bare_body(api, version, direction, messages_of)
+    messages = Messages(given, input_format, bare, options)
     with pipes.stop_at_closed_pipe():
         try:
             messages.print(jobs, rotated=rotated)
@@ -287,8 +275,10 @@ class Messages:
 
     def end(self, *, strict: bool) -> None:
         """Say what was not decoded or matched, and exit with the code for that."""
-        note_unmatched(self._options.unmatched)
-        clean = all_decoded(self._options.values) and self.clean
+        values, unmatched = self._options.values, self._options.unmatched
+        if unmatched is not None:
+            note_unmatched(unmatched)
+        clean = (values is None or all_decoded(values)) and self.clean
         if self.unreadable:
             raise typer.Exit(2)
         if strict and not clean:
@@ -301,7 +291,8 @@ class Messages:
         for printed in rows:
             self.clean = self.clean and printed.clean
             pipes.write(printed.text)
-            self._add(printed)
+            if printed.counts or printed.compared or printed.matched:
+                self._add(printed)
             if printed.error is not None:
                 self._refuse(printed.error)
 
