@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..input.captures.progress import progress
+from ..input.filters import note_unmatched
 from ..input.inputs import Entry, InputError
 from ..input.sources import Known
+from ..input.values import all_decoded
 from ..render import messages
 from ..render.message_table.lines import lines
 from ..render.message_table.style import Style
@@ -54,6 +56,12 @@ class DecodeOptions(NamedTuple):
     def printed(self, text: bytes | memoryview, clean: bool) -> Printed:
         """Return the text of rows with the counts of keys and values in them."""
         return Printed(text, clean, counts=None if self.values is None else self.values.take())
+
+    def report_missing(self) -> bool:
+        """Say what was not decoded or matched; return whether all keys and values were decoded."""
+        if self.unmatched is not None:
+            note_unmatched(self.unmatched)
+        return self.values is None or all_decoded(self.values)
 
     def formatter(self, previous_ns: int = 0) -> Callable[[Entry], str]:
         """Return a function that formats rows, in order, with line feeds.

@@ -17,7 +17,6 @@ from ...input.entries import BareBody, Wanted, bare_body, capture_files, each_fi
 from ...input.filters import (
     NOTHING_MATCHES,
     FilterOption,
-    note_unmatched,
     parse_filter,
     unmatched_by,
 )
@@ -223,7 +222,11 @@ def decode(  # noqa: PLR0913 - options of the verb
             messages.print(jobs, rotated=rotated)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-    messages.end(strict=strict)
+    all_values = options.report_missing()
+    if messages.unreadable:
+        raise typer.Exit(2)
+    if strict and not (messages.clean and all_values):
+        raise typer.Exit(1)
 
 
 def _default_shape(records: bool) -> Shape:
@@ -272,17 +275,6 @@ class Messages:
         else:
             for name in each_file(self._given, report_ignored):
                 self._print_input(name)
-
-    def end(self, *, strict: bool) -> None:
-        """Say what was not decoded or matched, and exit with the code for that."""
-        values, unmatched = self._options.values, self._options.unmatched
-        if unmatched is not None:
-            note_unmatched(unmatched)
-        clean = (values is None or all_decoded(values)) and self.clean
-        if self.unreadable:
-            raise typer.Exit(2)
-        if strict and not clean:
-            raise typer.Exit(1)
 
     def _print_captures(self, files: list[Path], jobs: int, *, rotated: bool) -> None:
         options = self._options
