@@ -72,7 +72,7 @@ def test_wheel_holds_schemas_and_templates_of_the_checkout(wheel: set[str]) -> N
     folder = ROOT / "codegen" / "kafkawire_codegen" / "templates"
     templates = (p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     wanted = schemas | {p.relative_to(ROOT / "codegen").as_posix() for p in templates}
-    configs = ("broker_configs.json", "resource_configs.json")
+    configs = ("broker_configs.json", "release_configs.json", "resource_configs.json")
     wanted |= {f"kafkawire/configs/{name}" for name in configs}
     in_templates = f"{folder.relative_to(ROOT / 'codegen').as_posix()}/"
     found = {name for name in wheel if name.endswith(".json") or name.startswith(in_templates)}

@@ -18,7 +18,7 @@ FOUND_BY: Final[dict[str, tuple[int, Composition]]] = {
     "acquisition locks do not end": (0, RAFT),
     "loads no updates of states": (0, RAFT),
     "snapshots without batches": (0, RAFT),
-    "former leaders write states": (55, IN_MEMORY),
+    "former leaders write states": (9, RAFT),
     "former leaders deliver": (9, IN_MEMORY),
     "accepted records return": (0, RAFT),
     "acquired records are left out": (0, RAFT),
