@@ -118,8 +118,8 @@ class Found(Collector):
         self.found: list[list[Any]] = []
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
-        found = [_of_kind(entities, kind) for kind in sorted(self.kinds)]
-        self.found.append([exchange.main_row.packet, *found])
+        of_kinds = [_of_kind(entities, kind) for kind in sorted(self.kinds)]
+        self.found.append([exchange.main_row.packet, *of_kinds])
 
 
 def _of_kind(entities: Entities, kind: str) -> Any:

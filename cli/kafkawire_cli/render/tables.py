@@ -210,14 +210,14 @@ def write(
 
 
 def _write_all(
-    made: Iterable[tuple[str, pa.RecordBatch | str]],
+    parts: Iterable[tuple[str, pa.RecordBatch | str]],
     writers: Mapping[str, Write],
     counted: Sequence[str],
 ) -> bool:
     """Write all rows; return whether there are any, but for those of tables that are counted."""
     matched = False
-    for name, rows in made:
-        writers[name](rows)
+    for name, part in parts:
+        writers[name](part)
         matched = matched or name not in counted
     return matched
 

@@ -43,19 +43,19 @@ def harness(release: str) -> Harness:
 
 @pytest.mark.parametrize("release", ["2.8", "3.9", "4.4"])
 def test_a_topic_has_the_keys_of_its_release(release: str) -> None:
-    found = describe(harness(release).client(), TOPIC, "t")
+    configs = describe(harness(release).client(), TOPIC, "t")
     keys = {name for name, key in topic_configs(release).items() if not key.internal}
-    assert found.keys() == keys
+    assert configs.keys() == keys
     assert ADDED.get(release, set()) <= keys
     assert ("message.format.version" in keys) == (release < "4.0")
     assert ("remote.storage.enable" in keys) == (release >= "3.9")
-    assert found["segment.bytes"].synonyms[0].name == "log.segment.bytes"
+    assert configs["segment.bytes"].synonyms[0].name == "log.segment.bytes"
 
 
 def test_defaults_of_topics_are_those_of_the_release() -> None:
-    found = describe(harness("3.9").client(), TOPIC, "t")
-    assert found["message.format.version"].value == "3.0-IV1"
-    assert found["message.timestamp.after.max.ms"].value == str(2**63 - 1)
+    configs = describe(harness("3.9").client(), TOPIC, "t")
+    assert configs["message.format.version"].value == "3.0-IV1"
+    assert configs["message.timestamp.after.max.ms"].value == str(2**63 - 1)
     newest = describe(harness("4.4").client(), TOPIC, "t")
     assert newest["message.timestamp.after.max.ms"].value == "3600000"
 
@@ -114,15 +114,15 @@ def test_resources_have_configs_since_a_release(kind: int, since: str, before: s
     request = DescribeConfigsRequest(resources=[resource])
     for release, expected in ((since, E.NONE), (before, E.INVALID_REQUEST)):
         client = harness(release).client()
-        [found] = client.exchange(request, 2, DescribeConfigsResponse).results
-        assert found.error_code == expected, release
+        [result] = client.exchange(request, 2, DescribeConfigsResponse).results
+        assert result.error_code == expected, release
         assert set_one(client, kind, "g", key, "5000") == expected, release
 
 
 def test_client_metrics_have_their_defaults_since_4_0() -> None:
     for release, names in (("3.9", set()), ("4.4", {"interval.ms", "match", "metrics"})):
-        found = describe(harness(release).client(), ResourceType.CLIENT_METRICS, "g")
-        assert found.keys() == names
+        configs = describe(harness(release).client(), ResourceType.CLIENT_METRICS, "g")
+        assert configs.keys() == names
     client = harness("3.9").client()
     assert set_one(client, ResourceType.CLIENT_METRICS, "g", "interval.ms", "6000") == E.NONE
     assert describe(client, ResourceType.CLIENT_METRICS, "g").keys() == {"interval.ms"}

@@ -154,12 +154,7 @@ def test_a_worker_that_dies_is_reported() -> None:
     )
 
 
-FULL: Final = """
-def run_task(task):
-    yield Printed(b"x" * 100_000, True)
-
-work = Pool(1, run_task, 2, 4000, is_output=True)
-work.submit(lambda _: None)
+DRAIN: Final = """
 try:
     out(work.drain())
 except OSError as error:
@@ -168,16 +163,25 @@ except OSError as error:
 finally:
     work.close()
 """
+"""Writes what the pool yields; exits with 7 if a worker cannot."""
+
+FULL: Final = """
+def run_task(task):
+    yield Printed(b"x" * 100_000, True)
+
+work = Pool(1, run_task, 2, 4000, is_output=True)
+work.submit(lambda _: None)
+"""
 
 
 def test_a_write_error_of_a_worker_is_raised_in_the_parent() -> None:
     with open("/dev/full", "wb") as full:
-        result = run(FULL, full.fileno())
+        result = run(FULL + DRAIN, full.fileno())
     assert (result.returncode, result.stderr) == (7, "OSError No space left on device\n")
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb") as closed:
-        result = run(FULL, closed.fileno())
+        result = run(FULL + DRAIN, closed.fileno())
     assert (result.returncode, result.stderr) == (7, "BrokenPipeError Broken pipe\n")
 
 
@@ -199,20 +203,13 @@ def run_task(task):
 work = Pool(2, run_task, 2, 4000, is_output=True)
 tasks = "until the last task begins", "b", "c", "until it is the turn of the task before"
 assert [work.submit(lambda _: task) for task in tasks] == [0, 1, 0, 1]
-try:
-    out(work.drain())
-except OSError as error:
-    print(type(error).__name__, error.strerror, file=sys.stderr)
-    os._exit(7)
-finally:
-    work.close()
 """
 """Worker 1 makes its second task when it is the turn of its first."""
 
 
 def test_a_write_error_while_a_worker_makes_a_later_task_is_raised() -> None:
     with open("/dev/full", "wb") as full:
-        result = run(FULL_LATER, full.fileno())
+        result = run(FULL_LATER + DRAIN, full.fileno())
     assert (result.returncode, result.stderr) == (7, "OSError No space left on device\n")
 
 

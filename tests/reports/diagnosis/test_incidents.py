@@ -97,9 +97,9 @@ def test_every_incident_is_known() -> None:
 
 
 def test_a_broker_that_is_restarted() -> None:
-    found = report("diagnose", FOLDER / f"{SHUTDOWN}.pcap.gz")["findings"]
-    assert {one["severity"] for one in found} == {"notice"}
-    assert [(one["rule"], one["subject"]) for one in found] == [
+    findings = report("diagnose", FOLDER / f"{SHUTDOWN}.pcap.gz")["findings"]
+    assert {one["severity"] for one in findings} == {"notice"}
+    assert [(one["rule"], one["subject"]) for one in findings] == [
         (SHUTDOWN, {"broker_id": 3}),
         ("under-replicated", {"topic": "parcels"}),
         ("leader-elections", {"broker_id": 3}),
@@ -107,10 +107,10 @@ def test_a_broker_that_is_restarted() -> None:
 
 
 def test_commits_of_an_expelled_member() -> None:
-    found = report("diagnose", FOLDER / f"{ZOMBIE}.pcap.gz")["findings"]
-    assert [one["rule"] for one in found] == ["expelled-members", ZOMBIE]
-    assert {one["severity"] for one in found} == {"warning"}
-    for one in found:
+    findings = report("diagnose", FOLDER / f"{ZOMBIE}.pcap.gz")["findings"]
+    assert [one["rule"] for one in findings] == ["expelled-members", ZOMBIE]
+    assert {one["severity"] for one in findings} == {"warning"}
+    for one in findings:
         assert one["subject"] == {"client": "sleeper", "group": "beds"}
 
 

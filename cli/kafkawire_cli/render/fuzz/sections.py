@@ -29,11 +29,11 @@ def sections(report: Report) -> Iterator[Section]:
     if report.left:
         lines.append(f"not created or deleted: {', '.join(report.left)}")
     yield Section("Fuzzing", lines=lines)
-    found = [
+    problems = [
         (f"{len(each.numbers):,}", api_name(each.case.api), each.problem.value)
         for each in report.findings
     ]
-    yield Section("Findings", (">requests", "API", "problem"), found)
+    yield Section("Findings", (">requests", "API", "problem"), problems)
     head = (">requests", "API", ">responses", ">closed", ">problems", "errors")
     rows = [
         _row(api_name(api), counts)

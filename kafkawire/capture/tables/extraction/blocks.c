@@ -716,15 +716,15 @@ static PyObject *block_identify(Block *self, PyObject *args)
 
 static PyObject *numbers_of(const Block *self)
 {
-    PyObject *made = PyTuple_New(MAX_NUMBERS);
-    for (int i = 0; made && i < MAX_NUMBERS; i++) {
+    PyObject *numbers = PyTuple_New(MAX_NUMBERS);
+    for (int i = 0; numbers && i < MAX_NUMBERS; i++) {
         PyObject *number = PyLong_FromLongLong(self->numbers[i]);
         if (number)
-            PyTuple_SET_ITEM(made, i, number);
+            PyTuple_SET_ITEM(numbers, i, number);
         else
-            Py_CLEAR(made);
+            Py_CLEAR(numbers);
     }
-    return made;
+    return numbers;
 }
 
 /* entities: (topics, groups, transactional ids, error codes, numbers, records fields) */
@@ -1820,9 +1820,9 @@ static PyObject *bodies_take(Bodies *self, PyObject *Py_UNUSED(none))
         ok = made != NULL;
     }
     for (int i = 0; ok && i < self->numbers; i++) {
-        PyObject *made = Py_BuildValue("NN", taken(self->values + i), taken(self->is_stated + i));
-        PyTuple_SET_ITEM(numbers, i, made);
-        ok = made != NULL;
+        PyObject *pair = Py_BuildValue("NN", taken(self->values + i), taken(self->is_stated + i));
+        PyTuple_SET_ITEM(numbers, i, pair);
+        ok = pair != NULL;
     }
     if (!ok || start_bodies(self) != DONE) {
         Py_CLEAR(buffers);
