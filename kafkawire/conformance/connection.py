@@ -120,9 +120,9 @@ class Connection:
         """Connect and authenticate. Raises Unanswered."""
         host, port = address
         context = target.tls()
-        opening = asyncio.open_connection(host, port, ssl=context)
         try:
-            reader, writer = await asyncio.wait_for(opening, target.timeout_s)
+            async with asyncio.timeout(target.timeout_s):
+                reader, writer = await asyncio.open_connection(host, port, ssl=context)
         except TimeoutError:
             raise Unanswered(f"{host}:{port}: no connection in {target.timeout_s:g} s") from None
         except (OSError, OverflowError, ValueError) as error:  # no address has such a host or port
@@ -173,7 +173,8 @@ class Connection:
             self._recording.received(self._stream, data)
         self._writer.write(data)
         try:
-            await asyncio.wait_for(self._writer.drain(), self._timeout_s)
+            async with asyncio.timeout(self._timeout_s):
+                await self._writer.drain()
         except TimeoutError:
             raise Overdue("not sent: timed out") from None
         except OSError as error:

@@ -32,7 +32,8 @@ async def observe(connection: Connection, case: Case) -> Observation:
             case Expected.ANYTHING:
                 connection.end()
                 with contextlib.suppress(TimeoutError):
-                    frames.append(await asyncio.wait_for(connection.read(), BRIEF_S))
+                    async with asyncio.timeout(BRIEF_S):
+                        frames.append(await connection.read())
             case Expected.RESPONSE_OR_CLOSE:
                 frames.append(await connection.read())
             case Expected.RESPONSE | Expected.NO_RESPONSE:
