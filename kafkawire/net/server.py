@@ -212,9 +212,8 @@ class Server(ClusterShell):
     async def kill_broker(self, node_id: int) -> None:
         """End a broker at once."""
         self.handle(Killed(node_id))
-        listeners = self._of(node_id)
-        await self.stop_listening(listeners)
-        await self.abort_connections(listeners)
+        await self._stop_listener(node_id)
+        await self.abort_connections(self._of(node_id))
 
     async def start_broker(self, node_id: int) -> None:
         """Start a broker that was stopped or killed, on its ports, with what its disks have.

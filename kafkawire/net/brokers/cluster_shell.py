@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ...broker import Endpoint
 from ...raft import Endpoint as ListenerAddress
 from ..server_config import ServerConfig
-from .shell import Observers, Shell, bound
+from .shell import Observers, Shell, bound, reserved
 from .transport import Listener
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class ClusterShell(Shell):
         self.plan = plan
         self.client_listener = plan.clients[0]
         self.listeners: list[Listener] = []
+        self._reserved: dict[Listener, socket.socket] = {}
         planned = [each.name for each in plan.listeners]
         self._names = dict.fromkeys((*planned, *names))
 
@@ -80,7 +81,10 @@ class ClusterShell(Shell):
         with ExitStack() as opened:
             sockets = {}
             for each in listeners:
-                sock = opened.enter_context(bound(each.endpoint.host, each.endpoint.port))
+                sock = self._reserved.pop(each, None)
+                if sock is None:
+                    sock = bound(each.endpoint.host, each.endpoint.port)
+                opened.enter_context(sock)
                 endpoint = each.endpoint._replace(port=sock.getsockname()[1])
                 shown = self._shown(each.name, endpoint)
                 sockets[each._replace(endpoint=endpoint, shown=shown)] = sock
@@ -102,17 +106,20 @@ class ClusterShell(Shell):
     async def close(self) -> None:
         """Stop listening and close all connections."""
         await self.close_connections()
+        for each in self._reserved.values():
+            each.close()
         if self.observers.recording is not None:
             self.observers.recording.close()
 
-    async def _listen_again(self, node_id: int) -> None:
-        """Listen on the ports of a broker that has stopped."""
-        with self._bound(self._of(node_id)) as sockets:
-            pass
-        await self._listen(sockets)
-
     async def _stop_listener(self, node_id: int) -> None:
-        await self.stop_listening(self._of(node_id))
+        """Stop listening on the ports of a broker; they stay reserved until it starts again."""
+        listeners = self._of(node_id)
+        await self.stop_listening(listeners)
+        for each in listeners:
+            if each in self._reserved:
+                continue
+            with suppress(OSError):  # another process listens there already: the start says so
+                self._reserved[each] = reserved(each.endpoint.host, each.endpoint.port)
 
     def _of(self, node_id: int) -> list[Listener]:
         """List the listeners of a broker."""

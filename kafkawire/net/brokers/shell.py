@@ -57,6 +57,22 @@ def bound(host: str, port: int) -> socket.socket:
         raise OSError(error.errno, reason, f"{host}:{port}") from None
 
 
+def reserved(host: str, port: int) -> socket.socket:
+    """Bind a socket that does not listen: clients are refused, and nobody is given the port.
+
+    Raises OSError if another process listens there.
+    """
+    sock = socket.socket()
+    try:
+        if os.name == "posix":  # what is left of connections does not prevent it
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
 def random_uuid(rng: random.Random) -> bytes:
     """Return a random UUID whose text does not begin with `-`, as an option of a command does."""
     while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 import textwrap
@@ -136,6 +137,21 @@ def test_brokers_stop_are_killed_and_start(cluster: ServerThread) -> None:
     with pytest.raises(ValueError, match="1 to 3"):
         cluster.stop(4)
     assert consumed(cluster, "g", 2) == values(1) * 2
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_nobody_gets_the_port_of_a_broker_that_does_not_run(
+    cluster: ServerThread, end: str
+) -> None:
+    broker = cluster.bootstrap.split(",")[1]
+    host, port = broker.split(":")
+    getattr(cluster, end)(2)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)))
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((host, int(port)))
+    cluster.start(2)
+    socket.create_connection((host, int(port))).close()
 
 
 def test_a_fault_is_counted_over_all_brokers_and_those_that_start_later(
