@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import typer
 
 from ..notes import print_note
-from ..render.request_lines import print_close, print_line, print_report
+from ..render.request_lines import RequestLines
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
@@ -47,13 +47,13 @@ def run_node(
         asyncio.run(_run(prepared, faults, recording, quiet))
 
 
-def observers(recording: Recording | None, quiet: bool) -> Observers:
-    """Return what prints a line for each request unless quiet, and records."""
+def observers(recording: Recording | None, lines: RequestLines | None) -> Observers:
+    """Return what prints a line for each request, unless there is None to do so, and records."""
     from kafkawire.net.brokers.shell import Observers
 
-    if quiet:
+    if lines is None:
         return Observers(recording=recording)
-    return Observers(print_report, print_close, recording)
+    return Observers(lines.report, lines.close, recording)
 
 
 def listening(servers: Mapping[str, str]) -> str:
@@ -83,13 +83,14 @@ async def _run(
     from kafkawire.net.nodes.start import front_options
     from kafkawire.storage import StorageError
 
+    lines = RequestLines()
     try:
         server = NodeServer(
             prepared.config,
             prepared.disks,
             prepared.sockets,
-            observers=observers(recording, quiet),
-            on_effect=None if quiet else _print_effect,
+            observers=observers(recording, None if quiet else lines),
+            on_effect=None if quiet else partial(_print_effect, lines),
             front=front_options(prepared.options.config),
             tls=prepared.tls,
             peer_tls=prepared.peer_tls,
@@ -100,6 +101,7 @@ async def _run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, _shut_down, server)
+    lines.on_failure = partial(loop.call_soon, _shut_down, server)  # it handles an event then
     await server.start()
     try:
         if await server.serving():
@@ -111,6 +113,7 @@ async def _run(
     if stopped.failure is not None:
         print_note(str(stopped.failure))
         raise typer.Exit(FAILED)
+    lines.check()
 
 
 def _shut_down(server: NodeServer) -> None:
@@ -127,7 +130,9 @@ def _print_waiting(server: NodeServer) -> None:
 
 
 # over 40 lines: a case for each effect
-def _print_effect(effect: Effect, name_of: TopicName) -> None:  # noqa: C901
+def _print_effect(  # noqa: C901
+    lines: RequestLines, effect: Effect, name_of: TopicName
+) -> None:
     """Print what happens in the node itself."""
     from kafkawire import ErrorCode
     from kafkawire.node import (
@@ -144,31 +149,31 @@ def _print_effect(effect: Effect, name_of: TopicName) -> None:  # noqa: C901
 
     match effect:
         case BrokerStateChanged():
-            print_line(f"         broker: {effect.state.value}")
+            lines.line(f"         broker: {effect.state.value}")
         case BrokerRefused():
             error = ErrorCode.name_of(effect.error_code)
-            print_line(f"         broker: refused by the controller: {error}")
+            lines.line(f"         broker: refused by the controller: {error}")
         case DirectoryFailed():
-            print_line(f"         log directory {effect.directory}: {effect.reason}")
+            lines.line(f"         log directory {effect.directory}: {effect.reason}")
         case LogRecovered():
             size = effect.truncated_bytes
             cut = f", {size} bytes truncated" if size else ""
-            print_line(f"         {effect.partition}: recovered to {effect.log_end_offset}{cut}")
+            lines.line(f"         {effect.partition}: recovered to {effect.log_end_offset}{cut}")
         case PartitionDamaged():
-            print_line(f"         {effect.partition}: damaged: {effect.reason}")
+            lines.line(f"         {effect.partition}: damaged: {effect.reason}")
         case LogSetAside():
             name = f"{effect.directory}/{effect.folder}"
-            print_line(f"         {effect.partition}: not in the metadata, kept as {name}")
+            lines.line(f"         {effect.partition}: not in the metadata, kept as {name}")
         case SegmentRolled():
-            print_line(f"         {effect.partition}: segment {effect.base_offset} rolled")
+            lines.line(f"         {effect.partition}: segment {effect.base_offset} rolled")
         case LeaderChanged():
             leader = "unknown" if effect.leader_id is None else effect.leader_id
-            print_line(f"         quorum: leader {leader}, epoch {effect.epoch}")
+            lines.line(f"         quorum: leader {leader}, epoch {effect.epoch}")
         case ReplicaChanged():
             partition = f"{name_of(effect.key.topic_id)}-{effect.key.partition}"
             epoch = effect.leader_epoch
-            print_line(f"         {partition}: {effect.state.value}, leader epoch {epoch}")
+            lines.line(f"         {partition}: {effect.state.value}, leader epoch {epoch}")
         case IsrChanged():
             partition = f"{name_of(effect.key.topic_id)}-{effect.key.partition}"
             isr = ", ".join(map(str, sorted(effect.isr)))
-            print_line(f"         {partition}: in-sync replicas {isr} ({effect.state.value})")
+            lines.line(f"         {partition}: in-sync replicas {isr} ({effect.state.value})")

@@ -310,16 +310,19 @@ def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
         body=HeartbeatRequest(group_id=HOSTILE), version=0, node_id=1, connection=1,
         api_key=12, correlation_id=1, size=1, client_id=HOSTILE,
     )  # fmt: skip
-    request_lines.print_report(SimpleNamespace(request=request, response=None, took=0.1))  # type: ignore[arg-type]
-    request_lines.print_close(Close(1, HOSTILE))
+    lines = request_lines.RequestLines()
+    lines.report(SimpleNamespace(request=request, response=None, took=0.1))  # type: ignore[arg-type]
+    lines.close(Close(1, HOSTILE))
     key = TopicIdPartition(bytes(16), 0)
-    node._print_effect(ReplicaChanged(key, ReplicaState.LEADER, 1), lambda _: HOSTILE)
-    node._print_effect(IsrChanged(key, IsrState.COMMITTED, frozenset({1})), lambda _: HOSTILE)
+    node._print_effect(lines, ReplicaChanged(key, ReplicaState.LEADER, 1), lambda _: HOSTILE)
+    node._print_effect(
+        lines, IsrChanged(key, IsrState.COMMITTED, frozenset({1})), lambda _: HOSTILE
+    )
     partition = TopicPartition(HOSTILE, 0)
-    node._print_effect(LogRecovered(partition, 7, 4), str)
-    node._print_effect(SegmentRolled(partition, 7), str)
-    node._print_effect(LogSetAside(partition, HOSTILE, HOSTILE), str)
-    node._print_effect(PartitionDamaged(partition, HOSTILE), str)
+    node._print_effect(lines, LogRecovered(partition, 7, 4), str)
+    node._print_effect(lines, SegmentRolled(partition, 7), str)
+    node._print_effect(lines, LogSetAside(partition, HOSTILE, HOSTILE), str)
+    node._print_effect(lines, PartitionDamaged(partition, HOSTILE), str)
     out = capsys.readouterr().out
     assert out.count("\n") == 8
     assert_clean(out)

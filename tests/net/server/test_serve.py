@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner
@@ -45,8 +47,11 @@ def serving(
     command = [sys.executable, "-m", "kafkawire_cli.main", "serve", *port, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        first = process.stdout.readline()
-        assert first.startswith("listening on "), first
+        lines: list[str] = []
+        while not lines or not (lines[-1].startswith("listening on ") or not lines[-1]):
+            lines.append(process.stdout.readline())
+        first = lines[-1]
+        assert first, lines
         bootstrap = first.removeprefix("listening on ").partition(" as ")[0]
         try:
             yield process, [int(each) for each in re.findall(r":(\d+)", bootstrap)]
@@ -73,6 +78,47 @@ def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
         assert "topics=orders" in line
     rows = [f.row for f in decode_capture(str(path))]
     assert [row.api_name for row in rows] == ["Metadata"] * 4
+
+
+def test_every_request_to_a_node_is_a_line_unless_it_is_quiet(tmp_path: Path) -> None:
+    lines = []
+    for number, quiet in enumerate(((), ("--quiet",))):
+        with serving("--data-dir", str(tmp_path / str(number)), *quiet) as (process, [port]):
+            with Wire(port) as wire:
+                wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout is not None
+            lines.append([line for line in process.stdout if "Metadata" in line])
+    assert (len(lines[0]), lines[1]) == (1, [])
+
+
+@pytest.mark.parametrize("is_node", [True, False])
+@pytest.mark.parametrize("error", ["", "No space left on device"])
+def test_a_server_whose_lines_cannot_be_written_ends(
+    tmp_path: Path, is_node: bool, error: str
+) -> None:
+    place = ("--data-dir", str(tmp_path / "node")) if is_node else ()
+    [port] = free_ports(1)
+    command = [sys.executable, "-m", "kafkawire_cli.main", "serve", "--port", str(port), *place]
+    with contextlib.ExitStack() as opened:
+        if error:
+            out: IO[bytes] | int = opened.enter_context(open("/dev/full", "wb"))
+        else:
+            out = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE)
+        opened.enter_context(process)
+        if process.stdout is not None:
+            process.stdout.readline()
+            process.stdout.close()
+            if not is_node:
+                with Wire(port) as wire:
+                    wire.send(MetadataRequest(topics=None), 9)
+        assert process.stderr is not None
+        shown = process.stderr.read().decode()
+    assert process.returncode == (2 if error else 0)
+    assert error in shown
+    assert (not shown) is (not error)
+    assert "Traceback" not in shown
 
 
 def test_it_emulates_the_given_release() -> None:

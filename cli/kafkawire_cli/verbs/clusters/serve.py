@@ -18,6 +18,7 @@ from ...input.node import NodeChoice, node_options
 from ...input.options import pairs
 from ...live.node import fail, listening, observers, run_node
 from ...pipes import stop_at_closed_pipe
+from ...render.request_lines import RequestLines
 
 if TYPE_CHECKING:
     from kafkawire.broker.faults import Fault
@@ -241,14 +242,16 @@ async def _serve(
 ) -> None:
     from kafkawire.net.server import Server
 
+    lines = RequestLines()
     try:
-        server = Server(config, observers(recording, quiet))
+        server = Server(config, observers(recording, None if quiet else lines))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--set") from None
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
+    lines.on_failure = stopped.set
     try:
         await server.start()
     except OSError as error:
@@ -260,3 +263,4 @@ async def _serve(
         await stopped.wait()
     finally:
         await server.close()
+    lines.check()
