@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import pytest
@@ -29,6 +27,7 @@ from kafkawire.capture.tables.extraction.entities import (
 from kafkawire.reports.reading import Collector, Reading
 from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
+from tests.calls import functions_called
 from tests.capture.written import Scenario
 from tests.cli.test_accounting import PATHS
 
@@ -51,19 +50,8 @@ def heartbeats(n: int, path: Path) -> Path:
 
 def calls(read: Callable[[], None]) -> Counter[str]:
     """Count the calls of functions of reports, by qualified name."""
-    made: Counter[str] = Counter()
-
-    def profile(frame: FrameType, event: str, _argument: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(REPORTS):
-            made[frame.f_code.co_qualname] += 1
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        read()
-    finally:
-        sys.setprofile(before)
-    return made
+    functions = functions_called(read)
+    return Counter(each.co_qualname for each in functions if each.co_filename.startswith(REPORTS))
 
 
 def test_calls_of_a_summary_per_exchange(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from kafkawire_codegen.targets import generate_target
 from kafkawire_codegen.targets.arrow import TYPES, module
 from kafkawire_codegen.wire_types import WIRE_TYPES
 from tests import vectors
+from tests.calls import calls
 from tests.codegen.hostile import COLLECTED
-from tests.codegen.test_linear import STEEPEST, calls, nested, wide, written
+from tests.codegen.test_linear import STEEPEST, nested, wide, written
 from tests.conftest import ROOT
 
 NAMES: Final = sorted(vectors.by_message("messages"))

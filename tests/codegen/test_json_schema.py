@@ -23,8 +23,9 @@ from kafkawire_codegen.targets.json_schema import UNKNOWN_TAGS, schema
 from kafkawire_codegen.user_templates.messages import message_of
 from kafkawire_codegen.user_templates.structs import FieldVersion, StructVersion
 from tests import vectors
+from tests.calls import calls
 from tests.codegen.hostile import COLLECTED, field, message
-from tests.codegen.test_linear import STEEPEST, calls, many_versions, nested, wide, written
+from tests.codegen.test_linear import STEEPEST, many_versions, nested, wide, written
 from tests.fuzzing import SOAK
 
 NAMES: Final = sorted(vectors.by_message("messages"))

@@ -6,11 +6,9 @@ What is counted is calls of Python functions, at a size and at ten times that: n
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final
 
 import pytest
@@ -22,28 +20,12 @@ from kafkawire_codegen.layout import MOST_SPOTS
 from kafkawire_codegen.render import render_message
 from kafkawire_codegen.schema import SchemaErrors, check_file, load_file
 from kafkawire_codegen.show import show
+from tests.calls import calls
 
 from .hostile import Document, field, message
 
 STEEPEST: Final = 15
 """How many times the work ten times the size may be; constant shares make it less than 10."""
-
-
-def calls(function: Callable[[], object]) -> int:
-    """Count the Python functions called while a function runs."""
-    count = 0
-
-    def profile(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        function()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def nested(size: int) -> Document:

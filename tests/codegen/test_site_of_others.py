@@ -15,11 +15,12 @@ from kafkawire_cli.main import app
 from kafkawire_codegen.layout import MOST_SPOTS
 from kafkawire_codegen.schema import SchemaErrors
 from kafkawire_codegen.targets import generate_target
+from tests.calls import calls
 
 from . import hostile
 from .html_pages import read
 from .sites import MARKUP, OWN, assert_links_resolve, codegen, write_hostile
-from .test_linear import STEEPEST, calls, long_words, many_structs, nested, wide
+from .test_linear import STEEPEST, long_words, many_structs, nested, wide
 
 pytestmark = pytest.mark.xdist_group("site")
 

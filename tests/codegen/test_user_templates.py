@@ -25,8 +25,9 @@ from kafkawire_codegen.user_templates.filters import FILTERS, comment, json
 from kafkawire_codegen.user_templates.messages import Message, message_of
 from kafkawire_codegen.user_templates.rendering import Folder, read, render
 from kafkawire_codegen.versions import NONE, VersionCondition, Versions
+from tests.calls import calls
 from tests.codegen.hostile import COLLECTED, field, message
-from tests.codegen.test_linear import STEEPEST, calls, nested, written
+from tests.codegen.test_linear import STEEPEST, nested, written
 from tests.conftest import ROOT, missing
 from tests.pages import blocks
 

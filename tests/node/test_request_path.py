@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import tracemalloc
 from collections import Counter
@@ -29,6 +28,7 @@ from kafkawire.protocol import ErrorCode
 from kafkawire.records import Batch, BatchBuilder, Compression, RecordBatches
 from kafkawire.replication import Partition
 from kafkawire.storage import LogManager, MemoryDisk
+from tests.calls import calls
 
 from .front_harness import EPOCH_MS, NodeClient, NodeHarness
 
@@ -218,25 +218,6 @@ def test_a_delayed_fetch_has_one_response(monkeypatch: pytest.MonkeyPatch) -> No
     produce(harness, batch(1, 100), client=client)
     assert waiting.receive(FetchResponse).responses[0].partitions[0].records
     assert len(built) == 1
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Count the calls of functions in Python."""
-    count = 0
-
-    def called(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    gc.disable()  # its callbacks are calls, too
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-        gc.enable()
-    return count
 
 
 def test_no_other_part_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,27 +12,11 @@ from kafkawire.messages.sync_group_response import SyncGroupResponse
 from kafkawire.primitives import Reader
 from kafkawire.protocol import embedded, versioned
 from kafkawire.protocol.versioned import encode_versioned
+from tests.calls import functions_called
 from tests.protocol.embedded_vectors import ASSIGNED, CONNECT_ASSIGNMENT_V1, only
 
 CALLS_PER_FIELD = 2
 """Into the two generators."""
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Count the functions of `embedded` that some work calls or resumes."""
-    made = 0
-
-    def count(frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal made
-        made += event == "call" and frame.f_code.co_filename == embedded.__file__
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return made
 
 
 def members(count: int, metadata: bytes) -> JoinGroupResponse:
@@ -49,7 +30,7 @@ def calls_of_walk(message: JoinGroupResponse) -> int:
             pass
 
     work()  # facts about the class are found once
-    return calls(work)
+    return sum(each.co_filename == embedded.__file__ for each in functions_called(work))
 
 
 def test_finding_a_field_takes_few_calls() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -50,6 +49,7 @@ from kafkawire.messages.produce_response import (
     TopicProduceResponse,
 )
 from kafkawire.protocol.error_code import ErrorCode
+from tests.calls import names_called
 from tests.client.administering import alter_topic
 from tests.client.consumer.test_subscription import View
 from tests.client.made import producer_client
@@ -434,15 +434,11 @@ def produced(request: SendRequest, base_offset: int) -> ResponseReceived:
 
 def test_the_next_batch_is_sent_before_results_are_reported() -> None:
     machine, [first] = machine_with_three_batches()
-    calls: list[str] = []
-    sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
-    try:
-        said = machine.handle(produced(first, 7), 1.0)
-    finally:
-        sys.setprofile(None)
+    said: list[object] = []
+    names = names_called(lambda: said.extend(machine.handle(produced(first, 7), 1.0)))
     assert [type(each) for each in said] == [SendRequest], "the broker waits for it"
     later = {"_results", "_next_due", "_finished", "outcome_of"}
-    assert later.isdisjoint(calls)
+    assert later.isdisjoint(names)
     assert machine.next_deadline() == 1.0
     [delivered] = machine.advance(1.0)
     assert isinstance(delivered, Delivered)
@@ -471,24 +467,23 @@ def test_a_response_looks_for_no_deadline_and_hashes_no_enum_in_python(
 ) -> None:
     stage = Stage({"enable.idempotence": False, "batch.size": 200})
     stage.warm()
-    calls: list[str] = []
+    names: set[str] = set()
     handle = Client.handle
 
     def profiled(client: Client[Any, Any], event: Any, now: float) -> list[Any]:
-        if isinstance(event, BytesReceived):
-            sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
-        try:
+        if not isinstance(event, BytesReceived):
             return handle(client, event, now)
-        finally:
-            sys.setprofile(None)
+        effects: list[Any] = []
+        names.update(names_called(lambda: effects.extend(handle(client, event, now))))
+        return effects
 
     with monkeypatch.context() as patch:
         patch.setattr(Client, "handle", profiled)
         for _ in range(4):
             stage.send(bytes(100))
         stage.settled()
-    assert {"_on_response", "_to_node"} <= set(calls), "a request was sent, a response came"
-    assert {"next_deadline", "__hash__"}.isdisjoint(calls)
+    assert {"_on_response", "_to_node"} <= names, "a request was sent, a response came"
+    assert {"next_deadline", "__hash__"}.isdisjoint(names)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from kafkawire_codegen import model
 from kafkawire_codegen.schema import load_file
 from kafkawire_codegen.targets.typescript import module
-from tests.codegen.test_linear import SHAPES, STEEPEST, calls, written
+from tests.calls import calls
+from tests.codegen.test_linear import SHAPES, STEEPEST, written
 
 
 @pytest.mark.parametrize("shape", SHAPES)
