@@ -61,6 +61,8 @@ class Handlers(Mapping[ApiKey, Handler]):
 
 HANDLERS: Final = Handlers(Listener.BROKER | Listener.ZK_BROKER)
 CONTROLLER_HANDLERS: Final = Handlers(Listener.CONTROLLER)
+VERSIONED: Final = frozenset({ApiKey.FIND_COORDINATOR})
+"""APIs whose body does not say where the error belongs: `error_response` gets the version, too."""
 
 
 def guarded(
@@ -75,6 +77,11 @@ def guarded(
     return guards.handle(process, broker, request, connection)
 
 
-def error_response(request: Request, error: ErrorCode) -> Message:
+def error_response(
+    handlers: Mapping[ApiKey, Handler], request: Request, error: ErrorCode
+) -> Message:
     """Build the response with an error to a request of an API that is served."""
-    return HANDLERS[request.api_key].error_response(request.body, error)
+    build: Any = handlers[request.api_key].error_response
+    if request.api_key in VERSIONED:
+        return cast(Message, build(request.body, error, request.version))
+    return cast(Message, build(request.body, error))

@@ -118,9 +118,11 @@ def _unavailable(key: str, error: ErrorCode) -> Coordinator:
     )
 
 
-def error_response(body: FindCoordinatorRequest, error: ErrorCode) -> FindCoordinatorResponse:
-    """Return a response with the error for each key."""
-    if body.coordinator_keys:
+def error_response(
+    body: FindCoordinatorRequest, error: ErrorCode, version: int = 0
+) -> FindCoordinatorResponse:
+    """Return a response with the error for each key; from v4 on there may be none."""
+    if version >= SEVERAL_FROM or body.coordinator_keys:
         return FindCoordinatorResponse(
             coordinators=[_unavailable(key, error) for key in body.coordinator_keys]
         )

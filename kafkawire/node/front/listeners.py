@@ -23,7 +23,7 @@ from ...broker.events import (
     ReplyDue,
     Unreadable,
 )
-from ...broker.handlers import Handler
+from ...broker.handlers import Handler, error_response
 from ...broker.network.socket_server import SocketServer
 from ...broker.request import Request
 from ...broker.request_handler import RequestHandler
@@ -78,7 +78,7 @@ class Listeners:
         self._request_handler: RequestHandler | None = None
 
     def _error_response(self, request: Request, error: ErrorCode) -> Message:
-        return self._handlers[request.api_key].error_response(request.body, error)
+        return error_response(self._handlers, request, error)
 
     def serve(self, brokers: Mapping[str, Broker]) -> None:
         """Set what the handlers of each listener work with."""
