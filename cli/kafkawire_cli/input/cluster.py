@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from ..notes import print_note
-from .addresses import looks_like_address
+from .inputs import looks_like_address
 from .options import ReportOptions, pairs
 from .panels import Panel
 from .profiles import (

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .addresses import cluster_hint
-from .inputs import InputError
+from .inputs import InputError, cluster_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

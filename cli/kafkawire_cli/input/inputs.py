@@ -19,7 +19,8 @@ import typer
 
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
 
-from .addresses import cluster_hint
+from . import hex_text
+from .hex_text import is_hex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,8 +54,8 @@ SHORTEST_FRAME: Final = 8
 """Bytes of a frame at least: its size and a correlation id."""
 SHORTEST_FRAME_DIGITS: Final = 2 * SHORTEST_FRAME
 
-_SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
-"""Separators and prefixes in hex text."""
+
+ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):\d{1,5}")
 
 
 class InputError(Exception):
@@ -153,9 +154,11 @@ def recognise(head: bytes, name: str) -> Format:
     if len(head) >= HEAD_BYTES and 4 <= size <= DEFAULT_LIMITS.max_frame_bytes:
         return Format.FRAMES
     shown = head[:8].hex(" ")
+    hint = "use --input-format to force one"
+    if hex_text.is_base64(head.decode("latin-1")):
+        hint = "base64 must be decoded first: base64 -d | kafkawire decode -"
     raise InputError(
-        f"{name}: not a capture file, hex text or frames (starts with {shown}); "
-        "use --input-format to force one"
+        f"{name}: not a capture file, hex text or frames (starts with {shown}); {hint}"
     )
 
 
@@ -164,35 +167,12 @@ def is_capture(head: bytes) -> bool:
     return is_pcap(head) or is_pcapng(head) or is_zstd(head)
 
 
-def is_hex(head: bytes) -> bool:
-    """Return whether data starts like hex text, with the usual separators."""
-    text = head.removesuffix(b"\\").decode("latin-1")
-    return bool(text) and _bad_digit(text) is None
-
-
 def hex_bytes(text: str) -> bytes:
-    """Parse hex text; InputError shows the first invalid character and its position.
-
-    Spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` are ignored.
-    """
-    position = _bad_digit(text)
-    if position is not None:
-        before, after = text[max(0, position - 8) : position], text[position + 1 : position + 9]
-        around = f"{before}>{text[position]}<{after}"
-        raise InputError(
-            f"invalid hex digit {text[position]!r} at character {position + 1}: {around}"
-        )
-    plain = _SEPARATOR.sub("", text)
-    if len(plain) % 2:
-        raise InputError(f"odd number of hex digits ({len(plain)}): the last byte is incomplete")
-    return bytes.fromhex(plain)
-
-
-def _bad_digit(text: str) -> int | None:
-    """Find the first character that is neither a hex digit nor a separator."""
-    blanked = _SEPARATOR.sub(lambda found: " " * len(found[0]), text)
-    bad = re.search(r"[^0-9a-fA-F ]", blanked)
-    return None if bad is None else bad.start()
+    """Parse bytes in any notation of `hex_text`; InputError shows the first invalid character."""
+    try:
+        return hex_text.hex_bytes(text)
+    except hex_text.HexError as error:
+        raise InputError(str(error)) from None
 
 
 class Peeked:
@@ -239,10 +219,14 @@ class _PeekedStream(RawIOBase):
 def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
     """Return the first bytes of a pipe, decompressed, and a stream with all of its data.
 
-    A pipe may return only a few bytes at a time.
+    A pipe may return only a few bytes at a time; of text, a line is needed.
     """
     peeked = Peeked(stream)
     head = unpacked_head(peeked, name, HEAD_BYTES)
+    while head.isascii() and head.decode().isprintable() and len(head) < READ_BYTES:
+        if not (part := next(iter(peeked), b"")):
+            break
+        head += part
     return head, peeked.whole()
 
 
@@ -274,6 +258,18 @@ def is_hex_argument(text: str) -> bool:
     except OSError:  # too long for a file name
         exists = False
     return not exists and is_hex(os.fsencode(text))
+
+
+def looks_like_address(name: str) -> bool:
+    """Return whether an input is not a file but has the form HOST:PORT."""
+    return ADDRESS.fullmatch(name) is not None and not Path(name).exists()
+
+
+def cluster_hint(path: Path) -> str:
+    """Return which verb reads from a cluster, for the error of a missing file; "" for others."""
+    if not looks_like_address(str(path)):
+        return ""
+    return f"; for a live cluster, see kafkawire cluster {path}"
 
 
 def standard_input() -> BufferedReader:

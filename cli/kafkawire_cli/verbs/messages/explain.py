@@ -18,6 +18,7 @@ import typer
 from kafkawire.display import printable, printable_lines
 
 from ...input import inputs
+from ...input.hex_text import is_hex
 from ...input.names import checked_version, complete_message, direction_of, message_name
 from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
 from ...input.packages import RegistryOption, registry
@@ -49,7 +50,7 @@ def explain(  # noqa: PLR0913 - options of the verb
         list[str],
         typer.Argument(
             metavar="HEX...|CAPTURE",
-            help="Bytes as hex; spaces, colons, dashes, 0x, ... are ignored. "
+            help="Bytes as hex, a dump with offsets, an array or a string literal. "
             "- reads standard input, @FILE a file. With --packet or --exchange: a capture file.",
         ),
     ],
@@ -294,7 +295,7 @@ def read_input(arguments: list[str]) -> str:
                 param_hint="HEX",
             ) from None
     name = arguments[0]
-    if len(arguments) == 1 and not inputs.is_hex(os.fsencode(name)) and Path(name).is_file():
+    if len(arguments) == 1 and not is_hex(os.fsencode(name)) and Path(name).is_file():
         raise inputs.MissingOption(
             f"{name} is a file: which packet of a capture? (@{name} reads hex text)",
             param_hint="--packet or --exchange",
