@@ -27,24 +27,26 @@ HALF: Final = 8
 REPEATED: Final = "*"
 """A line of a dump that stands for more lines like the one before."""
 
+LARGEST_REPEAT: Final = 1 << 24
+"""Bytes that one such line may stand for."""
 WORDS: Final = re.compile(r"0{7} (?:[0-9a-fA-F]{4}|[0-7]{6})(?: |\s*$)")
 """The first line of a dump of words, with its offset of seven digits."""
 
 NUMBER: Final = r"(?:0[xX][0-9a-fA-F]{1,2}|-?[0-9]{1,3})(?:[uU]?8)?"
 LIST_START: Final = re.compile(
-    rf"[^\"'{{\[]{{0,200}}(?:\[[\w\s;]*\]\s*[\w\s=]*)?[{{\[]\s*{NUMBER}[\s,}}\]]"
+    rf"[^\"'{{\[]{{0,200}}+(?:\[[\w\s;]{{0,40}}+\][\w\s=]{{0,80}}+)?[{{\[]\s*+{NUMBER}[\s,}}\]]"
 )
-LIST: Final = re.compile(rf"[{{\[]\s*({NUMBER}(?:[\s,]+{NUMBER})*)[\s,]*[}}\]]")
-COMMENT: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+LIST: Final = re.compile(rf"[{{\[]\s*+({NUMBER}(?:[\s,]++{NUMBER})*+)[\s,]*+[}}\]]")
+COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|//[^\n]*")
 
 LITERAL_START: Final = re.compile(r"""\s*(?:[bB]?["']|\$'|\\x[0-9a-fA-F]{2})""")
-LITERAL: Final = re.compile(r"""[bB$]?(["'])((?:\\.|(?!\1).)*)\1""", re.DOTALL)
+LITERAL: Final = re.compile(r"""[bB$]?(["'])((?:\\.|(?!\1)[^\\])*+)\1""", re.DOTALL)
 BETWEEN: Final = re.compile(r"[\s\\+,;()]*")
 """What may be between string literals: line continuations, operators."""
 ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 ESCAPES: Final = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
 
-BASE64: Final = re.compile(r"\s*(?:[A-Za-z0-9+/_-]{4}\s*){2,}(?:[A-Za-z0-9+/_-]{2,3}={0,2})?\s*")
+BASE64: Final = re.compile(r"\s*+(?:[A-Za-z0-9+/_-]{4}\s*+){2,}+(?:[A-Za-z0-9+/_-]{2,3}={0,2})?\s*")
 
 
 class HexError(ValueError):
@@ -155,7 +157,7 @@ def _is_dump(text: str, *, cut: bool = False) -> bool:
 
 def _dump(text: str) -> bytes:
     """Join the bytes of the lines; offsets say how many bytes each has."""
-    data, last, repeated = b"", b"", False
+    data, last, repeated = bytearray(), b"", False
     rows = list(_rows(text))
     start = rows[0].offset if isinstance(rows[0], Row) else 0
     for row, after in zip(rows, [*rows[1:], None], strict=True):
@@ -165,12 +167,14 @@ def _dump(text: str) -> bytes:
         missing = row.offset - start - len(data)
         if missing < 0 or (missing and not (repeated and last)):
             raise HexError(f"offset {row.offset:#x} does not follow {start + len(data):#x}")
+        if missing > LARGEST_REPEAT:
+            raise HexError(f"offset {row.offset:#x}: {missing} bytes are left out")
         if missing:
             data += (last * (missing // len(last) + 1))[:missing]
         repeated = False
         last = row.data if after is None else row.data[: after.offset - row.offset]
         data += last
-    return data
+    return bytes(data)
 
 
 def _rows(text: str) -> Iterator[Row | None]:
@@ -212,7 +216,7 @@ def _literals(text: str) -> bytes:
     if text.lstrip().startswith("\\"):
         return _unescaped("".join(text.split()))
     text = text.strip()
-    data, at = b"", 0
+    data, at = bytearray(), 0
     while at < len(text):
         match = LITERAL.match(text, at)
         if match is None:
@@ -222,7 +226,7 @@ def _literals(text: str) -> bytes:
         between = BETWEEN.match(text, match.end())
         assert between is not None  # it matches nothing, too
         at = between.end()
-    return data
+    return bytes(data)
 
 
 def _is_digits(text: str) -> bool:

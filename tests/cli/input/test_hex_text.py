@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -214,3 +215,33 @@ def test_files_of_base64_and_of_words_say_what_to_do(tmp_path: Path) -> None:
         for result in (run("decode", path), run("decode", "-", stdin=text.encode())):
             assert (result.exit_code, result.stdout) == (2, "")
             assert problem in result.stderr
+
+
+HOSTILE: Final[dict[str, Callable[[int], str]]] = {
+    "spaces after a size": lambda n: "[x]" + " " * n,
+    "comments that do not end": lambda n: "/*" * n,
+    "a list and such comments": lambda n: "{1, 2} " + "/*" * n,
+    "a list that does not end": lambda n: "{" + "1, " * n,
+    "lists that do not end": lambda n: "{1 " * n,
+    "spaces in a list": lambda n: "{1," + " " * n + "x}",
+    "a literal that does not end": lambda n: '"' + "\\x00" * n,
+    "quotes": lambda n: '"' * n + "x",
+    "spaces in base64": lambda n: "AAAA" + " " * n + "!",
+    "a long line": lambda n: "00000000  " + "00 " * n + "g",
+    "lines left out": lambda n: "00000000: 00 00\n" + "*\n" * n,
+    "a far offset": lambda _: "00000000: 00 00\n*\nffffffffffffffff: 00\n",
+}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_text_is_read_in_linear_time(text: Callable[[int], str]) -> None:
+    """More than linear, it would take hours."""
+    with contextlib.suppress(HexError):
+        hex_bytes(text(200_000))
+    is_hex(text(200_000).encode())
+
+
+def test_long_dumps_are_read() -> None:
+    lines = (f"{16 * n:08x}: {n:032x}  ................\n" for n in range(20_000))
+    assert hex_bytes("".join(lines)) == b"".join(n.to_bytes(16, "big") for n in range(20_000))
