@@ -179,6 +179,7 @@ BUILDS: Final = (
     "net/server/test_streams.py::test_words_are_counted_exactly_once_on_nodes",
     "net/server/test_transactions.py::test_kafka_s_own_clients_have_transactions_of_version_2",
     "net/server/test_nodes_beside_kafka.py",
+    "net/server/test_quotas_beside_kafka.py",
     "packaging/test_build_examples.py",
     "packaging/test_compile.py",
     "packaging/test_distributions.py",

@@ -26,13 +26,19 @@ class Endpoint(NamedTuple):
     rack: str | None = None
 
 
+def no_time() -> float:
+    """Return the time of a thread in virtual time, in which all work takes none."""
+    return 0.0
+
+
 @dataclass(slots=True)
 class Context:
     """What handlers and coordinators need of their broker.
 
     new_uuid: returns 16 unique bytes. draw: returns a random number in [0, 1), for faults.
     epoch_ms: milliseconds since 1970 at `now` 0. load_seconds: how long a new coordinator loads.
-    reports: whether requests are reported. effects: those that the current call returns.
+    reports: whether requests are reported. clock: returns the seconds that the thread has worked,
+    for the quotas of request time. effects: those that the current call returns.
     """
 
     cluster_id: str
@@ -45,6 +51,7 @@ class Context:
     load_seconds: float = 0.0
     reports: bool = True
     faults: list[Fault] = field(default_factory=list)
+    clock: Callable[[], float] = no_time
     deadlines: Deadlines[Deadline] = field(default_factory=Deadlines)
     effects: list[Any] = field(default_factory=list)
 

@@ -80,6 +80,17 @@ class RequestHandler:
 
         Returns the size of the frame, 0 if there was none; 1 for a part of a large request.
         """
+        if self._channel.before_response is None:
+            return self._process(connection, now)
+        clock = self._context.clock
+        begun = connection.begun = clock()
+        try:
+            return self._process(connection, now)
+        finally:
+            connection.time += clock() - (connection.begun or begun)
+            connection.begun = None
+
+    def _process(self, connection: Connection, now: float) -> int:
         if connection.working:
             assert connection.busy is not None
             request = self._channel.pending[connection.busy]

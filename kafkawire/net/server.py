@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import count
@@ -139,7 +140,7 @@ class Server(ClusterShell):
     def _machine(self, nodes: Sequence[LocalNode], rng: random.Random) -> LocalCluster:
         """Compose the cluster; with ZooKeeper, its brokers connect to each other."""
         reports = self.observers.on_report is not None
-        options = FrontOptions(self.config.passwords, reports=reports)
+        options = FrontOptions(self.config.passwords, reports=reports, clock=time.thread_time)
 
         def new_uuid() -> bytes:
             return random_uuid(rng)

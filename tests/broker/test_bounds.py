@@ -88,6 +88,17 @@ def test_connections_of_one_address_and_of_all_are_bounded() -> None:
     undisturbed(second)
 
 
+def test_an_override_applies_before_the_bound_of_any_address() -> None:
+    overrides = "10.0.0.1:1, 10.0.0.2:3,::1:0"
+    settings = {"max.connections.per.ip": "2", "max.connections.per.ip.overrides": overrides}
+    harness = Harness(topics={"t": 1}, settings=settings)
+    allowed = {
+        host: sum(harness.client(host=host).closed is None for _ in range(5))
+        for host in ("10.0.0.1", "10.0.0.2", "10.0.0.3", "::1")
+    }
+    assert allowed == {"10.0.0.1": 1, "10.0.0.2": 3, "10.0.0.3": 2, "::1": 0}
+
+
 def test_all_connections_together_may_buffer_so_much_and_the_largest_closes() -> None:
     harness = Harness(topics={"t": 1}, settings={"queued.max.request.bytes": "100000"})
     hostile = [harness.client() for _ in range(30)]

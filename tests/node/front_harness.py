@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kafkawire.broker import AwaitDrain, Close, Drained, Reply, Report
 from kafkawire.broker.metadata_cache import MetadataCache, TopicMetadata
@@ -67,6 +67,8 @@ class NodeHarness:
         release: str = LATEST,
         scram_credentials: tuple[UserScramCredentialRecord, ...] = (),
     ) -> None:
+        self.clock: Callable[[], float] = lambda: 0.0
+        """How long the node's thread has worked, in seconds."""
         self.scram_credentials = scram_credentials
         self.release = release
         self.listeners = listeners
@@ -111,7 +113,7 @@ class NodeHarness:
             config,
             lambda: self.random.randbytes(16),
             self.random.random,
-            FrontOptions(self.passwords, self.initial),
+            FrontOptions(self.passwords, self.initial, clock=lambda: self.clock()),
         )
         self._take(self.front.start(self.now))
 

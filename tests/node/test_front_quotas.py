@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from kafkawire.broker.configs import Settings
-from kafkawire.broker.quotas.client_quotas import FETCH, MOST_RATES, PRODUCE, ClientQuotas, Rate
+from kafkawire.broker.quotas.client_quotas import MOST_RATES, ClientQuotas, Rate
 from kafkawire.messages import alter_client_quotas_request as alter
 from kafkawire.messages import describe_client_quotas_request as describe
 from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
@@ -21,6 +21,10 @@ from kafkawire.messages.produce_request import (
 )
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.metadata import QuotaEntity
+from kafkawire.metadata.client_quotas import (
+    FETCH,
+    PRODUCE,
+)
 from kafkawire.protocol import ErrorCode as E
 
 from ..broker.harness import metadata

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafkawire.broker.quotas.client_quotas import FETCH
 from kafkawire.messages.find_coordinator_request import FindCoordinatorRequest
 from kafkawire.messages.find_coordinator_response import FindCoordinatorResponse
 from kafkawire.messages.share_fetch_request import (
@@ -18,6 +17,7 @@ from kafkawire.messages.share_fetch_request import (
 from kafkawire.messages.share_fetch_response import PartitionData, ShareFetchResponse
 from kafkawire.messages.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from kafkawire.messages.share_group_heartbeat_response import ShareGroupHeartbeatResponse
+from kafkawire.metadata.client_quotas import FETCH
 from kafkawire.protocol import ErrorCode as E
 
 from ..broker.harness import metadata

@@ -29,7 +29,10 @@ class RawResponse(NamedTuple):
 class Wire:
     """A blocking connection over a plain socket, one request at a time."""
 
-    def __init__(self, port: int, seconds: float = RESPONSE_SECONDS) -> None:
+    def __init__(
+        self, port: int, seconds: float = RESPONSE_SECONDS, client_id: str = CLIENT_ID
+    ) -> None:
+        self.client_id = client_id
         self.socket = socket.create_connection((HOST, port), timeout=seconds)
         self.correlation_id = 0
 
@@ -54,7 +57,7 @@ class Wire:
         api_key = kafkawire.REGISTRY.get(type(request).__name__).api_key
         assert api_key is not None
         self.socket.sendall(
-            kafkawire.encode_frame(request, version, self.correlation_id, client_id=CLIENT_ID)
+            kafkawire.encode_frame(request, version, self.correlation_id, client_id=self.client_id)
         )
         size = self._read(4)
         data = size + self._read(int.from_bytes(size, "big"))

@@ -14,7 +14,7 @@ from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..fetched import Fetched
 from ..request import DELAYED, HandlerResult, Request
-from .envelope import WITH_PRINCIPAL, EnclosedPlan, EnvelopePlan, enclosed, opened
+from .envelope import MUTATIONS, WITH_PRINCIPAL, EnclosedPlan, EnvelopePlan, enclosed, opened
 from .repairs import drop_unknown_tags
 
 B = TypeVar("B", bound=Message)
@@ -71,7 +71,7 @@ class ForwardingManager:
             inner = opened(request)
             if isinstance(inner, Message):
                 return inner
-            if inner.api_key in WITH_PRINCIPAL:
+            if inner.api_key in WITH_PRINCIPAL | MUTATIONS:
                 self._submit(request, request.body, AsItIs[Message](), now)
                 return DELAYED
             request, plan = inner, EnvelopePlan(inner)

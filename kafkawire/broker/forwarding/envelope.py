@@ -40,7 +40,9 @@ WITH_PRINCIPAL: Final = frozenset(
         ApiKey.EXPIRE_DELEGATION_TOKEN,
     }
 )
-"""APIs whose Envelopes the controller opens itself, as it needs the principal."""
+"""APIs that the controller needs the principal for."""
+MUTATIONS: Final = frozenset({ApiKey.CREATE_PARTITIONS, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS})
+"""APIs for which it needs who the client is, where clients have quotas of them (KIP-599)."""
 SIZE: Final = 4
 """The size in front of a frame, which an Envelope leaves out."""
 

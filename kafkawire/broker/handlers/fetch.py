@@ -136,7 +136,7 @@ class FetchPlan:
         """
         session = self.context.session
         body.session_id = NO_SESSION if session is None else session.id
-        if self.quota is not None:
+        if self.quota is not None or self.throttling.counts_time:
             throttle_ms = self.throttling.fetched(self.request, body, session is not None, now)
             if throttle_ms:
                 return FetchResponse(throttle_time_ms=throttle_ms, session_id=body.session_id)

@@ -9,9 +9,12 @@ from typing import Final
 
 from ...messages import REGISTRY
 from ...messages.api_key import ApiKey
+from ...metadata.client_quotas import CONTROLLER_MUTATION
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..broker import Broker
+from ..forwarding.envelope import MUTATIONS
+from ..forwarding.principals import principal_of
 from ..network.connection import Connection
 from ..request import HandlerResult, Request
 
@@ -28,6 +31,9 @@ def handle(
     is_controller = broker.node_id == broker.metadata.controller_id
     if broker.control is not None and not is_controller and request.api_key in ONLY_CONTROLLER:
         return broker.channel.error_response(request, ErrorCode.NOT_CONTROLLER)
+    is_limited = broker.throttling.quotas.limit(CONTROLLER_MUTATION)
+    if is_limited and request.api_key in MUTATIONS and broker.control is None:
+        return broker.controller.forward_for(principal_of(request), request, now)
     return broker.controller.forward(request, now)
 
 

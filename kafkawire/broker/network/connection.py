@@ -33,7 +33,9 @@ class Connection:
     whether reading from its client is paused. silent: a fault dropped a response, so nothing more
     is sent. muted: whether its client exceeded a quota and has to wait. listener: the name of the
     listener that accepted it, "" in memory; protocol: of that listener. user: the principal of its
-    certificate; that of SASL is in `authentication`.
+    certificate; that of SASL is in `authentication`. time: seconds in which its request was
+    processed; begun: when the current slice of it began, by the clock of the context. throttled:
+    whether its address has opened too many, so that it is not served and closes soon.
     """
 
     id: int
@@ -54,6 +56,9 @@ class Connection:
     listener: str = ""
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     user: str = ANONYMOUS
+    time: float = 0.0
+    begun: float | None = None
+    throttled: bool = False
 
     @property
     def ready(self) -> bool:

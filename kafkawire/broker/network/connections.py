@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+from ...configs import list_items
 from ..bounds import Bounds
 from ..configs import Settings
 from .connection import Connection
@@ -54,16 +55,33 @@ class Connections(Mapping[int, Connection]):
         most = self._settings.number("max.connections")
         if self._open > most:
             return f"too many connections: max.connections is {most}"
-        most = self._settings.number("max.connections.per.ip")
+        most = self._most_of(connection.host)
         if self._per_host[connection.host] > most:
             return f"too many connections from {connection.host}: max.connections.per.ip is {most}"
         return None
+
+    def _most_of(self, host: str) -> int:
+        """Return how many connections an address may have."""
+        text = self._settings.text("max.connections.per.ip.overrides")
+        if text:
+            for override in list_items(text):
+                address, _, most = override.rpartition(":")
+                if address == host:
+                    return int(most)
+        return self._settings.number("max.connections.per.ip")
+
+    def add_throttled(self, connection: Connection) -> None:
+        """Add a connection that is not served; it does not count."""
+        connection.throttled = True
+        self._by_id[connection.id] = connection
 
     def close(self, connection: Connection) -> None:
         """Count a connection as closed and drop its buffer."""
         if connection.closing:
             return
         connection.closing = True
+        if connection.throttled:
+            return
         self._open -= 1
         self._per_listener[connection.listener] -= 1
         self._per_host[connection.host] -= 1

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ...errors import EncodeError
+from ...metadata.client_quotas import CONNECTION_CREATION
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ...protocol.frame import encode_response_buffers
@@ -54,6 +55,8 @@ class RequestChannel:
         self.completions: dict[int, Complete] = {}
         """What completes the response to a request of which a part was refused."""
         self.error_response = error_response
+        self.before_response: Callable[[Request, Message | Fetched, float], None] | None = None
+        """Throttles the client of a request, and says so in its response; None without quotas."""
         self._delayed: dict[int, list[bytes]] = {}
 
     # -- responses
@@ -71,6 +74,8 @@ class RequestChannel:
         try:
             if complete is not None:
                 complete(message)
+            if self.before_response is not None:
+                self.before_response(request, message, now)
             frame = _encode(message, request)
         except Exception as error:
             LOG.exception("encoding the response to %s v%d", request.api_key.name, request.version)
@@ -179,12 +184,26 @@ class RequestChannel:
             connection.muted = True
             self.context.deadlines.set(MutedUntil(connection_id), now + seconds)
 
-    def unmute(self, connection_id: int) -> None:
-        """Take requests again."""
+    def take_time(self, connection_id: int) -> float:
+        """Return the seconds in which the request of a connection was processed, and begin anew."""
         connection = self.connections.find(connection_id)
-        if connection is not None:
-            connection.muted = False
-            self.scheduler.resume(connection)
+        if connection is None:
+            return 0.0
+        clock = self.context.clock()
+        seconds = connection.time + (0.0 if connection.begun is None else clock - connection.begun)
+        connection.time, connection.begun = 0.0, None if connection.begun is None else clock
+        return seconds
+
+    def unmute(self, connection_id: int) -> None:
+        """Take requests again; close a connection that was never to be served."""
+        connection = self.connections.find(connection_id)
+        if connection is None:
+            return
+        if connection.throttled:
+            self.close(connection, f"{connection.host} exceeds its {CONNECTION_CREATION}")
+            return
+        connection.muted = False
+        self.scheduler.resume(connection)
 
     def send(self, connection: Connection, frame: list[bytes]) -> None:
         """Send a frame, in pieces."""

@@ -58,6 +58,8 @@ class SocketServer:
         self.connections = Connections(context.settings, context.bounds)
         self.scheduler = RequestScheduler(context)
         self.channel = RequestChannel(context, self.connections, self.scheduler, error_response)
+        self.connection_throttle_ms: Callable[[str, float], int] | None = None
+        """Counts a connection of an address; None where addresses have no quotas."""
         self._passwords = passwords
         self._credentials = credentials
         self._tokens = tokens
@@ -78,11 +80,24 @@ class SocketServer:
         )
         if protocol.has_sasl:
             connection.authentication = self._authentication(event.listener)
+        if self._is_throttled(connection, now):
+            return
         reason = self.connections.add(connection)
         if reason is not None:
             self.channel.close(connection, reason)
             return
         self._set_idle_deadline(connection)
+
+    def _is_throttled(self, connection: Connection, now: float) -> bool:
+        """Whether an address opens too many connections; then it waits, and is closed (KIP-612)."""
+        is_of_node = connection.id < 0  # in the same process
+        if self.connection_throttle_ms is None or is_of_node:
+            return False
+        throttle_ms = self.connection_throttle_ms(connection.host, now)
+        if throttle_ms:
+            self.connections.add_throttled(connection)
+            self.channel.mute(connection.id, throttle_ms / 1000, now)
+        return throttle_ms > 0
 
     def _authentication(self, listener: str) -> Authentication:
         from ..security.jaas import plain_users
@@ -114,7 +129,7 @@ class SocketServer:
     def received(self, event: Received, now: float) -> None:
         """Buffer bytes of a client, and schedule its connection."""
         connection = self.connections.find(event.connection)
-        if connection is None or connection.closing:
+        if connection is None or connection.closing or connection.throttled:
             return
         if not connection.buffer:
             connection.last_active = now

@@ -1,4 +1,4 @@
-"""Quotas of users and clients on what they produce and consume, as Kafka's ClientQuotaManager.
+"""Quotas of users and clients, and of addresses that connect, as Kafka's ClientQuotaManager.
 
 The most specific quota of a user and client id applies. What exceeds it is paid for by
 waiting: the response says how long, and the connection is not served until then (KIP-219).
@@ -9,24 +9,26 @@ waiting: the response says how long, and the connection is not served until then
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ...metadata import QuotaEntity
+from ...metadata.client_quotas import (
+    CONNECTION_CREATION,
+    REQUEST,
+    Quotas,
+    Who,
+    quota_of_address,
+    quota_of_client,
+)
 from ..configs import Settings
 
-PRODUCE: Final = "producer_byte_rate"
-FETCH: Final = "consumer_byte_rate"
 MOST_RATES: Final = 10_000
 """Rates that are measured at a time; beyond, the least recently used are forgotten."""
-Who = tuple[str | None, str | None]
-"""(user, client id): whose bytes are counted together."""
 
 
 @dataclass(slots=True)
 class Sample:
-    """The bytes of one window; times in ms."""
+    """The bytes, or other amounts, of one window; times in ms."""
 
     start: int
     last: int
@@ -34,7 +36,7 @@ class Sample:
 
 
 class Rate:
-    """Bytes per second, over some windows of the past; as Kafka's `Rate`. Times in ms."""
+    """Amounts per second, over some windows of the past; as Kafka's `Rate`. Times in ms."""
 
     def __init__(self, windows: int, width: int) -> None:
         self._windows = windows
@@ -42,7 +44,7 @@ class Rate:
         self._samples: deque[Sample] = deque(maxlen=windows + 1)
 
     def record(self, size: float, now: int) -> None:
-        """Count bytes; those of a response that is not sent are counted again as negative."""
+        """Count an amount; what turns out not to be used is counted again as negative."""
         if not self._samples or now - self._samples[-1].start >= self._width:
             self._samples.append(Sample(now, now))
         sample = self._samples[-1]
@@ -69,23 +71,53 @@ class ClientQuotas:
     def __init__(self, settings: Settings) -> None:
         self._windows = settings.number("quota.window.num")
         self._seconds = settings.number("quota.window.size.seconds")
-        self._quotas: Mapping[QuotaEntity, Mapping[str, float]] = {}
+        self._quotas: Quotas = {}
+        self._keys: frozenset[str] = frozenset()
         self._rates: OrderedDict[tuple[str, Who], Rate] = OrderedDict()
 
-    def publish(self, quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> None:
+    def publish(self, quotas: Quotas) -> None:
         """Take over the quotas of an image."""
         self._quotas = {entity: dict(values) for entity, values in quotas.items()}
+        self._keys = frozenset(key for values in quotas.values() for key in values)
 
-    def record(self, key: str, user: str, client_id: str | None, size: int, now: float) -> int:
+    def limit(self, key: str) -> bool:
+        """Whether anyone has a quota of a key."""
+        return key in self._keys
+
+    def record(self, key: str, user: str, client_id: str | None, size: float, now: float) -> int:
         """Count bytes; return for how many ms the client is throttled."""
-        found = self._find(key, user, client_id or "") if self._quotas else None
-        if found is None:
+        applying = self._find(key, user, client_id or "")
+        if applying is None:
             return 0
-        who, quota = found
-        at = int(now * 1000)
+        who, quota = applying
+        now_ms = int(now * 1000)
         rate = self._rate(key, who)
-        rate.record(size, at)
-        return rate.throttle_ms(quota, at)
+        rate.record(size, now_ms)
+        return rate.throttle_ms(quota, now_ms)
+
+    def record_time(self, user: str, client_id: str | None, seconds: float, now: float) -> int:
+        """Count the time of threads in which requests were processed; at most a window is waited.
+
+        A quota of 100 is the time of one thread.
+        """
+        throttle_ms = self.record(REQUEST, user, client_id, seconds * 100, now)
+        return min(throttle_ms, self._seconds * 1000)
+
+    def record_connection(self, address: str, now: float) -> int:
+        """Count a connection that an address opens; return for how many ms it is throttled.
+
+        One that is throttled is not counted; at most a window is waited (KIP-612).
+        """
+        quota = quota_of_address(self._quotas, address) if self._quotas else None
+        if quota is None:
+            return 0
+        now_ms = int(now * 1000)
+        rate = self._rate(CONNECTION_CREATION, (address, None))
+        rate.record(1, now_ms)
+        throttle_ms = min(rate.throttle_ms(quota, now_ms), self._seconds * 1000)
+        if throttle_ms:
+            rate.record(-1, now_ms)
+        return throttle_ms
 
     def unrecord(self, key: str, user: str, client_id: str | None, size: int, now: float) -> None:
         """Take back bytes that are not sent."""
@@ -95,7 +127,7 @@ class ClientQuotas:
 
     def most(self, key: str, user: str, client_id: str | None) -> int | None:
         """Return how many bytes fit in all windows; None for any."""
-        quota = self._find(key, user, client_id or "") if self._quotas else None
+        quota = self._find(key, user, client_id or "")
         return None if quota is None else int(quota[1] * (self._windows - 1) * self._seconds)
 
     def _rate(self, key: str, who: Who) -> Rate:
@@ -109,18 +141,6 @@ class ClientQuotas:
 
     def _find(self, key: str, user: str, client_id: str) -> tuple[Who, float] | None:
         """Return the quota that applies, and whose bytes count."""
-        for entity, who in _entities(user, client_id):
-            quota = self._quotas.get(entity, {}).get(key)
-            if quota is not None:
-                return who, quota
-        return None
-
-
-def _entities(user: str, client_id: str) -> Iterator[tuple[QuotaEntity, Who]]:
-    """Yield what a quota may be of, the most specific first: a name of None is the default."""
-    for name in (user, None):
-        for client in (client_id, None):
-            yield frozenset({("user", name), ("client-id", client)}), (user, client_id)
-        yield frozenset({("user", name)}), (user, None)
-    for client in (client_id, None):
-        yield frozenset({("client-id", client)}), (None, client_id)
+        if key not in self._keys:
+            return None
+        return quota_of_client(self._quotas, key, user, client_id)

@@ -1,25 +1,62 @@
 """Applies quotas to the requests of clients.
 
 What was produced is stored, and its response is not delayed; what was fetched is not sent
-while its client is throttled. Followers have no quotas here.
+while its client is throttled. Any response may be one of a client that has used up its share of
+the time in which requests are processed. Followers and other nodes have no quotas here.
 """
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from ...messages.fetch_response import FetchableTopicResponse, FetchResponse
 from ...messages.share_fetch_response import ShareFetchResponse
+from ...metadata.client_quotas import CONTROLLER_MUTATION, FETCH, PRODUCE, REQUEST, Quotas
+from ...primitives import Message
 from ...protocol import encode_frame
+from ..fetched import Fetched
 from ..network.request_channel import RequestChannel
 from ..request import Request
-from .client_quotas import FETCH, PRODUCE, ClientQuotas
+from .client_quotas import ClientQuotas
+
+THROTTLE_TIME: Final = "throttle_time_ms"
 
 
 class Throttling:
-    """Counts bytes of clients against their quotas, and mutes those that exceed them."""
+    """Counts bytes and time of clients against their quotas, and mutes those that exceed them."""
 
     def __init__(self, quotas: ClientQuotas, channel: RequestChannel) -> None:
         self.quotas = quotas
         self._channel = channel
+
+    def publish(self, quotas: Quotas) -> None:
+        """Take over the quotas of an image; each response passes here if any needs that."""
+        self.quotas.publish(quotas)
+        any_response = self.quotas.limit(REQUEST) or self.quotas.limit(CONTROLLER_MUTATION)
+        self._channel.before_response = self.responding if any_response else None
+
+    @property
+    def counts_time(self) -> bool:
+        """Whether anyone has a quota of request time."""
+        return self.quotas.limit(REQUEST)
+
+    def responding(self, request: Request, message: Message | Fetched, now: float) -> None:
+        """Count the time of a request, and put into its response how long its client waits.
+
+        The controller has put there for how long the client's changes of topics throttle it.
+        """
+        if request.is_from_node:
+            return
+        body: Any = message.message if isinstance(message, Fetched) else message
+        throttle_ms = max(self._time_throttle_ms(request, now), getattr(body, THROTTLE_TIME, 0))
+        if throttle_ms:
+            if hasattr(body, THROTTLE_TIME):
+                body.throttle_time_ms = throttle_ms
+            self._mute(request, throttle_ms, now)
+
+    def _time_throttle_ms(self, request: Request, now: float) -> int:
+        seconds = self._channel.take_time(request.connection)
+        return self.quotas.record_time(request.user, request.client_id, seconds, now)
 
     def produced(self, request: Request, now: float) -> int:
         """Count the bytes of a Produce; return for how many ms its client is throttled."""
@@ -43,7 +80,9 @@ class Throttling:
 
     def _fetched(self, request: Request, size: int, now: float) -> int:
         who = request.user, request.client_id
-        throttle_ms = self.quotas.record(FETCH, *who, size, now)
+        throttle_ms = max(
+            self.quotas.record(FETCH, *who, size, now), self._time_throttle_ms(request, now)
+        )
         if throttle_ms:
             self._mute(request, throttle_ms, now)
             self.quotas.unrecord(FETCH, *who, size, now)

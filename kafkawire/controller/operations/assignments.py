@@ -26,6 +26,12 @@ class Refused(Exception):
         self.message = message or error.name
 
 
+def charge(state: ControllerState, partitions: int) -> None:
+    """Charge the client of the request for partitions. Raises Refused if its quota is exceeded."""
+    if not state.mutation_quota.charge(partitions):
+        raise Refused(E.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+
+
 def excess_partitions(
     state: ControllerState, additional: int, what: str = "partitions"
 ) -> Refused | None:

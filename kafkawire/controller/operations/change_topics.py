@@ -1,26 +1,31 @@
-"""CreatePartitions and DeleteTopics.
+"""CreatePartitions and DeleteTopics, and what changes of topics cost their client (KIP-599).
 
-Partitions are numbered without gaps; a topic is deleted with its partitions and configs.
+Partitions are numbered without gaps; a topic is deleted with its partitions and configs. Brokers
+send these requests in an Envelope, which names the client, where clients have quotas of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import repeat
+from typing import Any, Final, NamedTuple
 
 from ...messages.create_partitions_request import CreatePartitionsRequest, CreatePartitionsTopic
 from ...messages.create_partitions_response import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+from ...messages.create_topics_request import CreateTopicsRequest
 from ...messages.delete_topics_request import DeleteTopicsRequest
 from ...messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 from ...messages.remove_topic_record import RemoveTopicRecord
 from ...metadata import PartitionRegistration, TopicImage
 from ...primitives import ZERO_UUID, Message
 from ...protocol import ErrorCode
+from ..mutation_quotas import Unbounded
 from ..state import ControllerState
-from .assignments import Refused, excess_partitions, given, placed
+from .assignments import Refused, charge, excess_partitions, given, placed
+from .create_topics import create_topics
 
 E = ErrorCode
 TOPICS_FROM = 6
@@ -89,15 +94,16 @@ def _new_partitions(
     existing = len(topic.partitions)
     additional = wanted.count - existing
     factor = len(next(iter(topic.partitions.values())).replicas)
-    partitions: Iterable[PartitionRegistration]
-    if wanted.assignments is None:
-        partitions = placed(state, additional, factor)
-    elif len(wanted.assignments) != additional:
+    if wanted.assignments is not None and len(wanted.assignments) != additional:
         raise Refused(
             E.INVALID_REPLICA_ASSIGNMENT,
             f"Attempted to add {additional} additional partition(s), but only "
             f"{len(wanted.assignments)} assignment(s) were specified.",
         )
+    charge(state, additional)
+    partitions: Iterable[PartitionRegistration]
+    if wanted.assignments is None:
+        partitions = placed(state, additional, factor)
     else:
         partitions = (
             given(state, each.broker_ids, factor, index)
@@ -126,6 +132,7 @@ def delete_topics(
     for name, topic_id in wanted:
         try:
             topic = _existing(state, name, topic_id, deleted)
+            charge(state, len(topic.partitions))
             deleted[topic.topic_id] = topic
             results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
         except Refused as refused:
@@ -162,3 +169,43 @@ def _existing(
     if len(deleted) == state.config.max_records_per_request:  # as in Kafka, not POLICY_VIOLATION
         raise Refused(E.UNKNOWN_SERVER_ERROR)
     return topic
+
+
+Work = Generator[None, None, Any]
+
+
+class Mutation(NamedTuple):
+    """A request that creates or deletes partitions.
+
+    strict_from: the version of the request that has THROTTLING_QUOTA_EXCEEDED.
+    """
+
+    operation: Callable[[ControllerState, Any, int, float], Work]
+    strict_from: int
+
+
+MUTATIONS: Final[Mapping[type[Message], Mutation]] = {
+    CreatePartitionsRequest: Mutation(create_partitions, 3),
+    CreateTopicsRequest: Mutation(create_topics, 6),
+    DeleteTopicsRequest: Mutation(delete_topics, 5),
+}
+
+
+def charged(
+    state: ControllerState,
+    request: Message,
+    version: int,
+    client: tuple[str, str | None],
+    now: float,
+) -> Work:
+    """Carry out a request at the expense of a client. client: user and client id."""
+    mutation = MUTATIONS[type(request)]
+    strict = version >= mutation.strict_from
+    quota = state.mutation_quotas.of_client(state.image.quotas, *client, strict, now)
+    state.mutation_quota = quota
+    try:
+        response = yield from mutation.operation(state, request, version, now)
+    finally:
+        state.mutation_quota = Unbounded()
+    response.throttle_time_ms = quota.throttle_ms
+    return response

@@ -26,7 +26,7 @@ from ...metadata import PartitionRegistration
 from ...primitives import ZERO_UUID, Message
 from ...protocol import ErrorCode
 from ..state import ControllerState
-from .assignments import Refused, excess_partitions, given, placed
+from .assignments import Refused, charge, excess_partitions, given, placed
 
 E = ErrorCode
 T = TypeVar("T")
@@ -125,6 +125,7 @@ def _new_topic(
     """Validate a topic and place its partitions. Raises Refused."""
     configs = _configs(state, topic)
     partitions = yield from _partitions(state, topic)
+    charge(state, len(partitions))
     topic_id = ZERO_UUID if validate_only else state.new_uuid()
     return _NewTopic(topic.name, topic_id, configs, partitions)
 

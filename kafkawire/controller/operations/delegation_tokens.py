@@ -6,6 +6,8 @@ HMAC, follows from its id and `delegation.token.secret.key`, and is in no log.
     Envelope (principal, request) ─▶ DelegationTokenRecord ─▶ Envelope (response)
 """
 
+# over 300 lines: the life of a token, and the Envelopes with its requests and those of others
+
 from __future__ import annotations
 
 import hmac
@@ -39,6 +41,7 @@ from ...protocol import (
 )
 from ..state import ControllerState
 from .assignments import Refused
+from .change_topics import MUTATIONS, Work, charged
 
 E = ErrorCode
 SECRET_KEYS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
@@ -92,7 +95,7 @@ def is_expired(record: DelegationTokenRecord, wall_ms: int) -> bool:
 
 def enveloped(
     state: ControllerState, body: EnvelopeRequest, _version: int, now: float
-) -> EnvelopeResponse:
+) -> EnvelopeResponse | Work:
     """Decide on the request in an Envelope, for the principal that it names."""
     try:
         _, data = decode_versioned("DefaultPrincipalData", body.request_principal or b"")
@@ -105,14 +108,28 @@ def enveloped(
         header = head.header
         key, version = header.request_api_key, header.request_api_version
         request = decode_request_body(key, version, body.request_data, head.end)
-        operation = OPERATIONS[type(request)]
-    except (WireError, KeyError):
+        operation = OPERATIONS.get(type(request))
+    except WireError:
+        return EnvelopeResponse(error_code=E.INVALID_REQUEST)
+    if type(request) in MUTATIONS:
+        client = principal.name, header.client_id
+        changed = charged(state, request, version, client, now)
+        return _later(changed, version, header.correlation_id)
+    if operation is None:
         return EnvelopeResponse(error_code=E.INVALID_REQUEST)
     response = _decided(state, request, operation, principal, state.config.wall_ms(now))
     if version < REQUESTER_FROM:
         forget_requester(response)
-    frame = encode_frame(response, version, header.correlation_id)
-    return EnvelopeResponse(response_data=frame[SIZE:])
+    return _envelope(response, version, header.correlation_id)
+
+
+def _later(work: Work, version: int, correlation_id: int) -> Work:
+    """Put the response into an Envelope when the work is done."""
+    return _envelope((yield from work), version, correlation_id)
+
+
+def _envelope(response: Message, version: int, correlation_id: int) -> EnvelopeResponse:
+    return EnvelopeResponse(response_data=encode_frame(response, version, correlation_id)[SIZE:])
 
 
 def _decided(

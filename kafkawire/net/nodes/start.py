@@ -191,7 +191,7 @@ def _bound_controller(
 
 def front_options(config: ServerConfig) -> FrontOptions:
     """Return what a node serves its clients with."""
-    return FrontOptions(config.passwords, config.topics)
+    return FrontOptions(config.passwords, config.topics, clock=time.thread_time)
 
 
 def identity_of(options: NodeOptions, disk: FileDisk, new_uuid: Callable[[], bytes]) -> Identity:

@@ -55,6 +55,7 @@ from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
+from ...metadata.client_quotas import CONNECTION_CREATION
 from ...primitives import Message
 from ...replication import AppendCompleted
 from ..config import NodeConfig
@@ -202,7 +203,10 @@ class BrokerFront:
         if authorizer is not None:
             authorizer.publish(image.acls, delta.acls)
         if delta.quotas:
-            self.throttling.quotas.publish(image.quotas)
+            self.throttling.publish(image.quotas)
+            quotas = self.throttling.quotas
+            limited = quotas.limit(CONNECTION_CREATION)
+            self.server.connection_throttle_ms = quotas.record_connection if limited else None
         self.share_coordinators.published(delta, now)
         self.groups.published(delta, now)
         self.transactions.coordinators.published(delta, now)

@@ -167,6 +167,7 @@ class NodeFront:
             self._options.load_seconds,
             reports,
             self.faults,
+            clock=self._options.clock,
             effects=self._effects,
         )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from ...broker.context import no_time
 
 if TYPE_CHECKING:
     from ...broker.control_state import Ensemble
@@ -17,7 +19,8 @@ class FrontOptions:
     passwords: user -> password, for listeners with SASL. topics: name -> partitions,
     created as soon as there are enough brokers, unless they exist. load_seconds: how long a new
     group coordinator loads. reports: whether requests are reported, with `Report`. ensemble: what
-    brokers before 2.8 read in ZooKeeper; None without it.
+    brokers before 2.8 read in ZooKeeper; None without it. clock: returns the seconds that the
+    thread has worked, for the quotas of request time.
     """
 
     passwords: Mapping[str, str] = field(default_factory=dict)
@@ -25,6 +28,7 @@ class FrontOptions:
     load_seconds: float = 0.0
     reports: bool = True
     ensemble: Ensemble | None = None
+    clock: Callable[[], float] = no_time
 
 
 DEFAULT: Final = FrontOptions()
