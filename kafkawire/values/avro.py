@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
-from io import BytesIO
+from io import BytesIO, StringIO
 from typing import Any, Final
 from uuid import UUID
 
@@ -50,6 +50,7 @@ class AvroCodec:
 
         self._bounds = bounds
         self._read = fastavro.schemaless_reader
+        self._read_json = fastavro.json_reader
         self._write = fastavro.schemaless_writer
         self._named: dict[str, Any] = {}
         try:
@@ -100,6 +101,19 @@ class AvroCodec:
         if stream.tell() != len(data):
             rest = len(data) - stream.tell()
             raise InvalidRecordValue(f"{rest} more bytes than the schema has")
+        value: object = record[FIELD]
+        return value
+
+    def decode_json(self, data: bytes) -> object:
+        """Decode a value in Avro's JSON encoding."""
+        try:
+            text = data.decode()
+            if json_depth(json.loads(text)) > self._bounds.depth:
+                raise InvalidRecordValue("nested too deeply")
+            line = StringIO(f'{{"{FIELD}": {" ".join(text.splitlines())}}}')
+            record: Any = next(self._read_json(line, self._schema))
+        except (StopIteration, *DATA_ERRORS) as error:
+            raise InvalidRecordValue(f"invalid JSON of Avro: {error}") from None
         value: object = record[FIELD]
         return value
 

@@ -171,7 +171,8 @@ class ValueDecoder:
                 value = self._json(data[start:])
             else:
                 name = codec.name
-                value = codec.decode(data, start)
+                is_json = frame is not None and frame.is_json
+                value = codec.decode_json(data) if is_json else codec.decode(data, start)
         except InvalidRecordValue as error:
             return DecodedValue(form, None, str(error), key, name)
         return DecodedValue(form, value, None, key, name)

@@ -3,7 +3,8 @@
     00 | id, 4 bytes                      | Protobuf: message indexes | value     (magic byte 0)
     00 | id, 8 bytes, the first four 0    | Protobuf: message name    | value     (Apicurio)
     header __value_schema_id: 01 | GUID, 16 bytes | Protobuf: message indexes      (magic byte 1)
-    header apicurio.value.globalId or .contentId: 8 bytes; header apicurio.protobuf.type
+    header apicurio.value.globalId or .contentId: 8 bytes; header apicurio.protobuf.type;
+        header apicurio.value.encoding: JSON or BINARY, of Avro
 
 Serialisers of Apicurio write the name of a Protobuf message in place of its indexes: the size of a
 message `Ref { string name = 1; }`, and this message.
@@ -41,6 +42,10 @@ APICURIO_PREFIX: Final = {True: "apicurio.key.", False: "apicurio.value."}
 """Of the names of headers of Apicurio's serialisers, by whether they are about the key."""
 PROTOBUF_TYPE: Final = "apicurio.protobuf.type"
 """The header with the name of a Protobuf message, of the key or the value."""
+ENCODING: Final = "encoding"
+"""The header, after a prefix, with the encoding of an Avro value."""
+JSON_ENCODING: Final = b"JSON"
+"""Of a value in Avro's JSON encoding; serialisers write BINARY otherwise."""
 LONG: Final = 8
 MAX_FIRST: Final = 0x80
 """Ids are positive numbers of 8 bytes."""
@@ -53,7 +58,7 @@ class Frame(NamedTuple):
 
     at: where what follows the id begins in `head`. in_header: whether `head` is a header, and the
     value has nothing in front. is_certain: False for an id of 8 bytes, which zeros of other data
-    may be.
+    may be. is_json: whether an Avro value has Avro's JSON encoding.
     """
 
     key: SchemaKey
@@ -61,6 +66,7 @@ class Frame(NamedTuple):
     at: int
     in_header: bool = False
     is_certain: bool = True
+    is_json: bool = False
 
 
 def frame_of(data: bytes, headers: Headers = (), *, is_key: bool = False) -> Frame | None:
@@ -95,7 +101,9 @@ def _apicurio_frame(headers: Headers, prefix: str) -> Frame | None:
     for kind in IdKind:
         number = named.get(prefix + kind, b"")
         if len(number) == LONG and any(number) and number[0] < MAX_FIRST:
-            return Frame(ApicurioId(kind, int.from_bytes(number, "big")), head, 0, True)
+            key = ApicurioId(kind, int.from_bytes(number, "big"))
+            is_json = named.get(prefix + ENCODING) == JSON_ENCODING
+            return Frame(key, head, 0, in_header=True, is_json=is_json)
     return None
 
 

@@ -111,7 +111,8 @@ public class Serialise {
 
   /**
    * Serialises a value with ids of 4 bytes, as Confluent's serialisers, with ids of 8 bytes, and
-   * with either id in a header: "ID" is the value then, "ID HEADER" that of a header.
+   * with either id in a header: "ID" is the value then, "ID HEADER" that of a header; "json" and
+   * "json HEADER" with Avro's JSON encoding.
    */
   static <T> Map<String, String> hex(Supplier<Serializer<T>> serializers, T value) {
     Map<String, String> values = new LinkedHashMap<>();
@@ -123,10 +124,11 @@ public class Serialise {
       byte[] bytes = serializer.serialize("orders", value);
       values.put(asConfluent ? "4" : "8", HexFormat.of().formatHex(bytes));
     }
-    for (String id : new String[] {"globalId", "contentId"}) {
+    for (String id : new String[] {"globalId", "contentId", "json"}) {
       Map<String, Object> settings = new LinkedHashMap<>(SETTINGS);
       settings.put("apicurio.registry.headers.enabled", true);
-      settings.put("apicurio.registry.use-id", id);
+      settings.put("apicurio.registry.use-id", id.equals("json") ? "globalId" : id);
+      settings.put("apicurio.registry.avro.encoding", id.equals("json") ? "JSON" : "BINARY");
       Serializer<T> serializer = serializers.get();
       serializer.configure(settings, false);
       Headers headers = new RecordHeaders();

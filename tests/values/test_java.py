@@ -193,6 +193,36 @@ def test_ids_in_headers_of_apicurio(
     assert value.schema_guid is None
 
 
+def headers_of(values: dict[str, str], case: str) -> dict[str, bytes]:
+    """Return the headers of a value that `Serialise.java` wrote."""
+    named = (key.partition(" ") for key in values)
+    return {
+        name: bytes.fromhex(values[f"{of} {name}"]) for of, _, name in named if of == case and name
+    }
+
+
+def test_avro_in_its_json_encoding(serialised_by_java: dict[str, Any]) -> None:
+    """The header apicurio.value.encoding says which encoding an Avro value has."""
+    values = serialised_by_java["values"]["avro"]
+    headers = headers_of(values, "json")
+    assert headers["apicurio.value.encoding"] == b"JSON"
+    assert headers_of(values, "globalId")["apicurio.value.encoding"] == b"BINARY"
+    data = bytes.fromhex(values["json"])
+    assert data.startswith(b"{")
+    source = registry_schemas(
+        "/apis/registry/v3/", Apicurio(serialised_by_java["schemas"], 3), lambda: 0.0
+    )
+    values_of = ValueDecoder(sources=[source])
+    decoded_one = values_of.decode(data, Subject("orders"), headers.items())
+    assert decoded_one is not None
+    assert (decoded_one.error, decoded_one.type, decoded_one.value) == (None, "acme.Order", VALUE)
+    for bad in (data[:-1], b"[]", b'{"id": 1}', b"[" * 5000, b"\xff", b""):
+        damaged = values_of.decode(bad, Subject("orders"), headers.items())
+        assert damaged is not None
+        assert damaged.value is None
+        assert damaged.error
+
+
 @pytest.mark.parametrize("version", [2, 3])
 def test_schemas_of_topics_and_unknown_ids_of_apicurio(
     version: int, serialised_by_java: dict[str, Any]

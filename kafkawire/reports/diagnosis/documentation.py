@@ -124,11 +124,16 @@ An entry point of the group `kafkawire.diagnosis` in your package's `pyproject.t
 ## Real trouble, and false alarms
 
 `fixtures/incidents` has captures of unmodified clients (librdkafka, aiokafka, Java) in trouble at a
-Kafka 4.4.0 of one node or of three, each made on purpose, for 56 of the rules: a broker that is
-paused, killed or slow, an unclean election, a wrong advertised address, a paused consumer, a quota,
-records that take too long to process, a transaction that stays open. A test checks that each one's
-rule is the first finding, about the right client, and that a capture of producers, groups and
-transactions that work has no finding at all.
+Kafka 4.4.0 of one node or of three, or at a Kafka 3.9.1, each made on purpose, for 73 of the 74
+rules: a broker that is paused, killed, slow, cut off from its controller or has the wrong time, an
+unclean election, a disk that is gone, a network that loses or delays packets, a wrong advertised
+address, a paused consumer, a quota, records that take too long to process, a transaction that stays
+open. A test checks that each one's rule is the first finding, about the right client, and that a
+capture of producers, groups and transactions that work has no finding at all.
+`duplicate-sequences` has none: no Kafka from 2.8 to 4.4 returns DUPLICATE_SEQUENCE_NUMBER, as none
+of its classes throws it. Brokers respond to a batch that they have as to the first one, so
+`produce-retries` reports such a producer; the rule is for other brokers, and tested by messages
+that are made up.
 
 Another test runs all rules over the other captures of the repository. Findings in them, and in
 captures of other projects that are not part of it, as `python -m

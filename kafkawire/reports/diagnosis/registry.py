@@ -34,6 +34,7 @@ from .rules.network import (
 )
 from .rules.partitioning import HotKeys, HotPartitions, UnkeyedSkew
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
+from .rules.rejections import RejectedRequests
 from .rules.replicas import LogTruncation, StaleBrokers, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
@@ -76,6 +77,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     ManyConnections,
     Throttling,
     *CLIENT_ERRORS,
+    RejectedRequests,
     UnansweredRequests,
     ShortTimeouts,
     SlowResponses,

@@ -11,21 +11,25 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.real.broker import Broker, running
 from tests.real.class_archive import with_archive
-from tests.real.java import install
+from tests.real.java import Installation, install
 
 from . import (
     asyncio_clients,
     brokers,
     connecting,
     consuming,
+    devices,
     java_clients,
+    link,
     network,
+    old_brokers,
     producing,
 )
 from .cluster import Cluster, running_cluster
@@ -103,27 +107,77 @@ CLUSTER_INCIDENTS: Final[dict[str, Callable[[Cluster], None]]] = {
         brokers.log_truncation,
         brokers.sequence_errors,
         brokers.other_rack,
+        brokers.broker_clocks,
+        brokers.stale_brokers,
     )
 }
 """Those of three brokers."""
 
 
+def by_name(incidents: Iterable[Callable[[Any], None]]) -> dict[str, Callable[[Any], None]]:
+    """Return incidents by the names of their captures."""
+    return {incident.__name__.replace("_", "-"): incident for incident in incidents}
+
+
+SITE_INCIDENTS: Final = by_name(
+    (
+        devices.produce_retries,
+        devices.broker_errors,
+        devices.unsupported_versions,
+        devices.rejected_records,
+        devices.rejected_requests,
+        devices.rejected_requests_consumer,
+        devices.undecoded_connections,
+        devices.damaged_captures,
+        devices.disk_failures,  # the last one: the disk is gone
+    )
+)
+"""Those of a broker behind a proxy."""
+LINK_INCIDENTS: Final = by_name(
+    (
+        link.retransmissions,
+        link.network_latency,
+        link.small_segments,
+        link.copied_connections,
+    )
+)
+"""Those of a network between client and broker: `unshare -n python -m tests.real.incidents`."""
+OLD_INCIDENTS: Final = by_name(
+    (
+        old_brokers.old_versions,
+        old_brokers.down_conversion,
+        old_brokers.api_versions_fallback,
+    )
+)
+"""Those of a broker of Kafka 3.9.1."""
+
+
+Start = Callable[[Installation, Path], AbstractContextManager[Any]]
+"""Runs what incidents need, in an empty folder."""
+
+
 def main(names: list[str]) -> None:
-    """Record the incidents with these names, or all."""
-    installation = with_archive(install())
-    selected = names or [*INCIDENTS, *CLUSTER_INCIDENTS]
-    with tempfile.TemporaryDirectory() as folder:
-        if of_one := [name for name in selected if name in INCIDENTS]:
-            with running(installation, Path(folder)) as broker:
-                for name in of_one:
+    """Record the incidents with these names, or all but those of a network."""
+    newest = with_archive(install())
+    groups: list[tuple[dict[str, Callable[[Any], None]], Start, Installation]] = [
+        (INCIDENTS, running, newest),
+        (CLUSTER_INCIDENTS, running_cluster, newest),
+        (SITE_INCIDENTS, devices.running_site, newest),
+        (LINK_INCIDENTS, link.far_broker, newest),
+        (OLD_INCIDENTS, running, install(version=old_brokers.RELEASE)),
+    ]
+    for incidents, start, installation in groups:
+        selected = [name for name in names if name in incidents]
+        if not names and incidents is not LINK_INCIDENTS:
+            selected = list(incidents)
+        if selected:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                start(installation, Path(folder)) as running_one,
+            ):
+                for name in selected:
                     print(name, flush=True)
-                    INCIDENTS[name](broker)
-    with tempfile.TemporaryDirectory() as folder:
-        if of_several := [name for name in selected if name in CLUSTER_INCIDENTS]:
-            with running_cluster(installation, Path(folder)) as cluster:
-                for name in of_several:
-                    print(name, flush=True)
-                    CLUSTER_INCIDENTS[name](cluster)
+                    incidents[name](running_one)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from confluent_kafka import Consumer, ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from .cluster import Cluster, stuttering, wait_until
+from tests.real.broker import free_ports
+
+from .cluster import Cluster, clock_offset_of_processes, stuttering, wait_until
 from .connecting import pause, resume
+from .proxy import proxied
 from .recording import consumer, producer, recorded
 
 PERIOD_SECONDS: Final = 0.1
@@ -242,3 +246,45 @@ def other_rack(cluster: Cluster) -> None:
         for _ in range(22):
             assert reader.poll(30) is not None
         reader.close()
+
+
+def broker_clocks(cluster: Cluster) -> None:
+    """Restart a broker with a clock that is half a minute behind."""
+    config = {"message.timestamp.type": "LogAppendTime"}
+    topic = cluster.create_topic("stopwatches", [[1], [2], [3]], **config)
+    with cluster.without(3), clock_offset_of_processes(-30):
+        cluster.node(3).stop()
+        cluster.node(3).start()
+    cluster.wait_for_replicas()
+    with recorded("broker-clocks", *cluster.nodes):
+        _round_robin(producer(cluster.first, "umpire"), topic, partitions=3, rounds=20)
+    cluster.node(3).stop()
+    cluster.node(3).start()
+
+
+def stale_brokers(cluster: Cluster) -> None:
+    """Cut a broker off from the controller, while clients still reach it."""
+    topic = cluster.create_topic("timetables", [[3, 2]])
+    (port,) = free_ports(1)
+    with cluster.without(3), proxied(port, cluster.first.controller_port) as proxy:
+        cluster.node(3).stop()
+        cluster.configure(3, controller_port=port)
+        cluster.node(3).start()
+        cluster.wait_for_replicas()
+        admin = cluster.admin()
+        admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result()
+        with recorded("stale-brokers", *cluster.nodes):
+            _look(cluster, topic, 1)
+            proxy.silent.set()
+            _look(cluster, topic, 6)
+        cluster.node(3).kill()
+        cluster.configure(3)
+
+
+def _look(cluster: Cluster, topic: str, times: int) -> None:
+    """Let a new client of each broker look at a topic, every four seconds."""
+    for _ in range(times):
+        for node in cluster.nodes:
+            admin = AdminClient({"bootstrap.servers": node.bootstrap, "client.id": "observer"})
+            admin.list_topics(topic, timeout=10)
+        time.sleep(4)

@@ -6,6 +6,9 @@ their own, which is not recorded.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -52,8 +55,14 @@ class Cluster:
         """Return a node."""
         return self.nodes[node_id - 1]
 
-    def configure(self, node_id: int, *, advertised_port: int | None = None) -> None:
-        """Write the configuration of a node. advertised_port: its own if it is None."""
+    def configure(
+        self,
+        node_id: int,
+        *,
+        advertised_port: int | None = None,
+        controller_port: int | None = None,
+    ) -> None:
+        """Write the configuration of a node. Ports: of the node and the controller if None."""
         node = self.node(node_id)
         brokers = f"BROKERS://{HOST}:{self.broker_ports[node_id - 1]}"
         listeners = f"CLIENTS://{node.bootstrap},{brokers}"
@@ -68,7 +77,9 @@ class Cluster:
                 "listeners": f"{listeners},CONTROLLER://{controller}" if is_first else listeners,
                 "advertised.listeners": f"CLIENTS://{HOST}:{advertised_port or node.port},"
                 + brokers,
-                "controller.quorum.voters": f"1@{controller}",
+                "controller.quorum.voters": f"1@{HOST}:{controller_port}"
+                if controller_port
+                else f"1@{controller}",
             }
         )
 
@@ -148,6 +159,42 @@ def stuttering(node: Broker, paused: float = 0.06, running: float = 0.004) -> It
     finally:
         ended.set()
         thread.join()
+
+
+CLOCK: Final = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    int result = syscall(SYS_clock_gettime, id, now);
+    if (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) now->tv_sec += OFFSET;
+    return result;
+}
+int gettimeofday(struct timeval *now, void *zone) {
+    struct timespec precise;
+    int result = clock_gettime(CLOCK_REALTIME, &precise);
+    now->tv_sec = precise.tv_sec;
+    now->tv_usec = precise.tv_nsec / 1000;
+    return result;
+}
+"""
+"""What stands in front of the clock of the C library."""
+
+
+@contextmanager
+def clock_offset_of_processes(seconds: int) -> Iterator[None]:
+    """Start processes whose clock differs. Needs a compiler of C."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/clock.so"
+        command = "gcc", "-shared", "-fPIC", f"-DOFFSET={seconds}", "-o", library, "-xc", "-"
+        subprocess.run(command, input=CLOCK, text=True, check=True)
+        os.environ["LD_PRELOAD"] = library
+        try:
+            yield
+        finally:
+            del os.environ["LD_PRELOAD"]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import signal
 import subprocess
 import tempfile
@@ -31,23 +32,43 @@ BUFFER_MIB: Final = "128"
 
 @contextmanager
 def recorded(
-    name: str, *brokers: Broker, controllers: bool = False, direction: str = "", snaplen: int = 0
+    name: str,
+    *brokers: Broker,
+    controllers: bool = False,
+    direction: str = "",
+    snaplen: int = 0,
+    room: int = resource.RLIM_INFINITY,
 ) -> Iterator[None]:
     """Record the packets of clients of brokers.
 
     controllers: also those of brokers to controllers. direction: "src" or "dst", to record one
-    only. snaplen: how many bytes of a packet are recorded; all if it is 0.
+    only. snaplen: how many bytes of a packet are recorded; all if it is 0. room: bytes that there
+    is room for on the disk.
     """
     ports = {port for broker in brokers for port in (broker.port, broker.sasl_port) if port}
     if controllers:
         ports |= {broker.controller_port for broker in brokers}
     expression = " or ".join(f"tcp {direction} port {port}" for port in sorted(ports))
+    with recorded_on("lo", name, expression, snaplen, room):
+        yield
+
+
+@contextmanager
+def recorded_on(
+    interface: str,
+    name: str,
+    expression: str,
+    snaplen: int = 0,
+    room: int = resource.RLIM_INFINITY,
+) -> Iterator[None]:
+    """Record the packets of an interface that an expression of pcap selects."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.pcap"
-        options = "-q", "-P", "-i", "lo", "-B", BUFFER_MIB, "-s", str(snaplen), "-f", expression
+        options = "-q", "-P", "-i", interface, "-B", BUFFER_MIB, "-s", str(snaplen)
         process = subprocess.Popen(
-            ["dumpcap", *options, "-w", str(path)], stderr=subprocess.DEVNULL
+            ["dumpcap", *options, "-f", expression, "-w", str(path)], stderr=subprocess.DEVNULL
         )
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (room, room))
         time.sleep(SETTLING_SECONDS)
         try:
             yield

@@ -123,9 +123,12 @@ CASES = [
     ),
     Case("authorization-failures", ErrorCode.TOPIC_AUTHORIZATION_FAILED, fetched, 1, 0),
     Case("too-few-in-sync-replicas", ErrorCode.NOT_ENOUGH_REPLICAS, produced, 1, 0),
+    Case("broker-errors", ErrorCode.CORRUPT_MESSAGE, produced, 1, 0, subject=("client", "tester")),
     Case(
-        "broker-errors", ErrorCode.KAFKA_STORAGE_ERROR, produced, 1, 0, subject=("client", "tester")
+        "disk-failures", ErrorCode.KAFKA_STORAGE_ERROR, produced, 1, 0, subject=("client", "tester")
     ),
+    Case("rejected-records", ErrorCode.INVALID_RECORD, produced, 1, 0),
+    Case("rejected-records", ErrorCode.INVALID_TIMESTAMP, produced, 1, 0),
     Case("request-timeouts", ErrorCode.REQUEST_TIMED_OUT, produced, 1, 0),
     Case(
         "coordinator-unavailable",

@@ -68,23 +68,38 @@ BROKER_ERRORS: Final = (
     ),
     ErrorRule(
         name="broker-errors",
-        description="A broker fails for reasons of its own: disks, corrupt records, bugs.",
+        description="A broker fails for reasons of its own: corrupt records, bugs.",
         by=By.BROKER,
-        error_codes=frozenset(
-            {
-                ErrorCode.KAFKA_STORAGE_ERROR,
-                ErrorCode.UNKNOWN_SERVER_ERROR,
-                ErrorCode.CORRUPT_MESSAGE,
-            }
-        ),
+        error_codes=frozenset({ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE}),
         thresholds=(
             errors_threshold(1, "a healthy broker returns none"),
             critical_threshold(5, "the error persists"),
         ),
         cause=(
-            "A log directory failed, a request met a bug, or records were damaged on their way."
+            "CORRUPT_MESSAGE: the checksum of a batch is wrong, in the log or on its way to the "
+            "broker. UNKNOWN_SERVER_ERROR: a request met a bug."
         ),
-        advice="Read the broker's log at these times.",
+        advice=(
+            "Read the broker's log at these times; check a damaged log with kafka-dump-log.sh, and "
+            "memory and network interfaces of hosts whose batches are damaged."
+        ),
+    ),
+    ErrorRule(
+        name="disk-failures",
+        description=(
+            "A log directory of a broker failed: its partitions are offline there, until the "
+            "broker restarts with a disk that works."
+        ),
+        by=By.BROKER,
+        severity=Severity.CRITICAL,
+        error_codes=frozenset({ErrorCode.KAFKA_STORAGE_ERROR}),
+        thresholds=(errors_threshold(1, "brokers return it for nothing else"),),
+        cause="The broker met an I/O error in a log directory: a disk is full, damaged or gone.",
+        advice=(
+            "Read the broker's log at these times, and look at OfflineLogDirectoryCount; replace "
+            "the disk or make room, and restart the broker."
+        ),
+        reference="KIP-112",
     ),
     ErrorRule(
         name="request-timeouts",

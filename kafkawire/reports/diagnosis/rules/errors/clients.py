@@ -158,13 +158,15 @@ CLIENT_ERRORS: Final = (
         error_codes=frozenset({ErrorCode.UNSUPPORTED_VERSION}),
         thresholds=(errors_threshold(1, "clients choose versions that the broker has"),),
         cause=(
-            "The client does not negotiate versions, or a proxy sends the ApiVersions of "
-            "another broker."
+            "The client does not negotiate versions, a proxy sends the ApiVersions of another "
+            "broker, or the group protocol of the client is off in the cluster (its feature "
+            "group.version, share.version or streams.version is 0, or "
+            "group.coordinator.rebalance.protocols lacks it)."
         ),
         advice=(
-            "Upgrade the client or the broker; set broker.version.fallback (librdkafka) only "
-            "for brokers before 0.10."
+            "Upgrade the client or the broker, or switch the feature on (kafka-features.sh); set "
+            "broker.version.fallback (librdkafka) only for brokers before 0.10."
         ),
-        reference="KIP-511",
+        reference="KIP-511, KIP-848",
     ),
 )

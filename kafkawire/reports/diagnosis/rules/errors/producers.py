@@ -65,6 +65,36 @@ PRODUCER_ERRORS: Final = (
         ),
     ),
     ErrorRule(
+        name="rejected-records",
+        description=(
+            "A broker rejects records because of what they are: without a key in a compacted "
+            "topic, with a timestamp that the topic does not allow, or compressed with a codec "
+            "that the request's version does not have."
+        ),
+        by=By.TOPIC,
+        error_codes=frozenset(
+            {
+                ErrorCode.INVALID_RECORD,
+                ErrorCode.INVALID_TIMESTAMP,
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "each one is a batch that was rejected"),
+            critical_threshold(20, "the producer sends such records again and again"),
+        ),
+        cause=(
+            "INVALID_RECORD: records without a key in a topic with cleanup.policy=compact. "
+            "INVALID_TIMESTAMP: their time differs by more than message.timestamp.before.max.ms "
+            "or message.timestamp.after.max.ms."
+        ),
+        advice=(
+            "Give records keys and times in milliseconds, or change the topic; the producer does "
+            "not retry, its application has to handle the error."
+        ),
+        reference="KIP-467, KIP-937",
+    ),
+    ErrorRule(
         name="fenced-producers",
         description=(
             "A transactional producer was replaced by another one with the same "
