@@ -21,7 +21,7 @@ from .rules.errors.brokers import BROKER_ERRORS
 from .rules.errors.clients import CLIENT_ERRORS
 from .rules.errors.membership import MEMBERSHIP_ERRORS
 from .rules.errors.producers import PRODUCER_ERRORS
-from .rules.fetching import DownConversion, OtherRack, StalledReadCommitted
+from .rules.fetching import DownConversion, OtherRack
 from .rules.handshakes import FailedConnections, TlsHandshakes
 from .rules.latencies import SlowBroker, SlowPartition
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
@@ -38,7 +38,12 @@ from .rules.rejections import RejectedRequests
 from .rules.replicas import LogTruncation, StaleBrokers, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
 from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
-from .rules.transactions import AbortedTransactions, HangingTransactions, LongTransactions
+from .rules.transactions import (
+    AbortedTransactions,
+    HangingTransactions,
+    LongTransactions,
+    StalledReadCommitted,
+)
 from .rules.waiting import BrokerStalls, HeadOfLineBlocking, ShortTimeouts
 
 ENTRY_POINTS: Final = "kafkawire.diagnosis"

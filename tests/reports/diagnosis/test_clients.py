@@ -130,6 +130,33 @@ def test_responses_that_come_late(tmp_path: Path) -> None:
     assert rules(story, tmp_path) == {}
 
 
+def closing(client_waits: float, broker_waits: float, name: str = "OffsetCommit") -> Story:
+    """A client closes while its request is pending; the broker does later."""
+    story = Story().exchange("Metadata", 5)
+    story.request(name, 5).wait(client_waits).segment(0, CLIENT, FIN | ACK, b"")
+    story.wait(broker_waits).segment(0, BROKER, FIN | ACK, b"")
+    return story
+
+
+def test_a_broker_that_closes_late_after_its_client(tmp_path: Path) -> None:
+    by_rule = rules(closing(1, 7), tmp_path)
+    assert list(by_rule) == ["slow-responses"]
+    one = by_rule["slow-responses"]
+    assert one["what"] == "1 close instead of a response after 8.0 s"
+    assert one["subject"]["api"] == "OffsetCommit"
+    late = Story().exchange("Metadata", 5)
+    late.request("OffsetCommit", 5).wait(1).segment(0, CLIENT, FIN | ACK, b"")
+    late.wait(7).respond("OffsetCommit", 5)
+    assert rules(late, tmp_path)["slow-responses"]["cost"]["time_ns"] > 8 * 10**9
+
+
+def test_brokers_that_close_with_their_clients(tmp_path: Path) -> None:
+    """Of a client that waited for long itself, unanswered-requests has the finding alone."""
+    assert rules(closing(1, 3), tmp_path) == {}
+    assert rules(closing(1, 20, "JoinGroup"), tmp_path) == {}
+    assert list(rules(closing(7, 7), tmp_path)) == ["unanswered-requests"]
+
+
 def connecting(times: int, life: float, every: float) -> Story:
     story = Story()
     for connection in range(times):

@@ -149,6 +149,42 @@ def test_a_consumer_that_reads_from_another_rack(tmp_path: Path) -> None:
     assert one["subject"] == {"client": "tester", "broker": "10.0.0.2:9092"}
 
 
+def between_racks(replicas: dict[int, list[int]]) -> Story:
+    """A consumer in rack b reads partitions of broker 1 in rack a. replicas: of each partition."""
+    racks = {1: "a", 2: "b", 3: "c"}
+    brokers = [
+        {"nodeId": number, "host": f"10.0.0.{number + 1}", "port": 9092, "rack": rack}
+        for number, rack in racks.items()
+    ]
+    partitions = [
+        {"partitionIndex": number, "leaderId": 1, "replicaNodes": nodes, "isrNodes": nodes}
+        for number, nodes in replicas.items()
+    ]
+    topics = [{"name": "orders", "partitions": partitions}]
+    story = Story()
+    for number in replicas:
+        partition = {"partitionIndex": number, "records": batch(60_000), "highWatermark": 9}
+        answer = {"responses": [{"topic": "orders", "partitions": [partition]}]}
+        story.exchange("Fetch", 11, replicaId=-1, rackId="b", response=answer).wait(1)
+    return story.exchange("Metadata", 7, response={"brokers": brokers, "topics": topics})
+
+
+def test_partitions_with_a_replica_in_the_rack_of_their_consumer(tmp_path: Path) -> None:
+    """Bytes of partitions that have no nearer replica do not count."""
+    one = rules(between_racks({0: [1, 2], 1: [1, 3], 2: [1, 2]}), tmp_path, *LESS)["other-rack"]
+    size = 60_073
+    assert one["cost"]["bytes"] == 2 * size
+    assert f"of orders 0 ({size:,}), orders 2 ({size:,}); the client is in 'b'" in one["what"]
+    assert one["confidence"] == "high"
+    assert rules(between_racks({0: [1, 3], 1: [1]}), tmp_path, *LESS) == {}
+
+
+def test_replicas_that_are_not_known(tmp_path: Path) -> None:
+    one = rules(in_rack("b", 40_000), tmp_path, *LESS)["other-rack"]
+    assert one["confidence"] == "medium"
+    assert one["what"].endswith("which may have replicas of them")
+
+
 def test_a_consumer_of_the_same_rack_or_of_none(tmp_path: Path) -> None:
     for rack, size in (("a", 40_000), ("", 40_000), ("b", 10_000)):
         assert rules(in_rack(rack, size), tmp_path, *LESS) == {}

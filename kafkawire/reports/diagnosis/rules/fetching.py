@@ -1,20 +1,21 @@
-"""Rules about what Fetch responses have: formats, replicas of other racks, open transactions."""
+"""Rules about what Fetch responses have: formats, replicas of other racks."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.exchanges.topic_ids import TopicKey
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..produced import Produced
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
-from .consuming import CONSUMER
 
 MAGIC: Final = 16
 """Where the version of the record format is in a batch."""
@@ -22,6 +23,8 @@ MAGIC: Final = 16
 FETCH: Final = "api == Fetch"
 
 METADATA: Final = ApiKey.METADATA
+NAMED: Final = 3
+"""Partitions that a finding names, those with most bytes."""
 
 
 class DownConversion(Rule):
@@ -88,145 +91,147 @@ class DownConversion(Rule):
             )
 
 
+class Reading(NamedTuple):
+    """Where a consumer reads: its rack, its client id and the broker."""
+
+    rack: str
+    client_id: str
+    broker: str
+
+
+class Node(NamedTuple):
+    """A broker, as Metadata states it. address: host and port."""
+
+    address: str
+    rack: str
+
+
+class FromRack:
+    """What a consumer fetches from a broker, and the bytes of each partition."""
+
+    __slots__ = ("partitions", "seen", "subject")
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.seen = Occurrences()
+        self.partitions: Counter[tuple[TopicKey, int]] = Counter()
+
+
 class OtherRack(Rule):
     """Consumers that read from another rack."""
 
     name = "other-rack"
     description = (
-        "A consumer that has a client.rack reads much from a broker of another rack. Known where "
-        "Metadata responses have the addresses of brokers as they are in the capture."
+        "A consumer that has a client.rack reads much from a broker of another rack, although a "
+        "replica of the partitions is in its own, or may be: known where Metadata responses have "
+        "the topic. Brokers are known where these have their addresses as they are in the capture."
     )
     apis = frozenset({ApiKey.FETCH, ApiKey.METADATA})
     thresholds = (Threshold("bytes", 10_000_000, "B", "less traffic costs little"),)
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._racks: dict[str, str] = {}
-        self._clients: dict[tuple[str, str], Occurrences] = {}
-        self._subjects: dict[tuple[str, str], Subject] = {}
+        self._nodes: dict[int, Node] = {}
+        self._replicas: dict[tuple[TopicKey, int], tuple[int, ...]] = {}
+        self._readings: dict[Reading, FromRack] = {}
+        self._partitions = 0
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Note the racks of brokers, and what is fetched from them."""
+        """Note the racks of brokers and replicas, and what is fetched from them."""
         request, response = exchange.request, exchange.response
         if response is None or response.message is None:
             return
-        message: Any = response.message
         if response.api_key == METADATA:
-            for broker in message.brokers:
-                if broker.rack and len(self._racks) < MAX_SUBJECTS:
-                    self._racks[f"{broker.host}:{broker.port}"] = broker.rack
+            self._note_replicas(response.message)
             return
         body: Any = None if request is None else request.message
-        if body is None or not body.rack_id:
+        if request is None or body is None or not body.rack_id:
             return
-        key = body.rack_id, f"{request.client_id if request else ''} {exchange.broker}"
-        seen = self._clients.get(key)
-        if seen is None:
-            if len(self._clients) >= MAX_SUBJECTS:
+        key = Reading(body.rack_id, request.client_id or exchange.client, exchange.broker)
+        reading = self._readings.get(key)
+        if reading is None:
+            if len(self._readings) >= MAX_SUBJECTS:
                 return
-            seen = self._clients[key] = Occurrences()
-            self._subjects[key] = client_of(exchange, broker=exchange.broker)
-        seen.add(response, response.length + SIZE)
+            reading = FromRack(client_of(exchange, broker=exchange.broker))
+            self._readings[key] = reading
+        if self._add(reading, response.message):
+            reading.seen.add(response)
 
-    def findings(self) -> Iterator[Finding]:
-        """Return the consumers and the brokers of other racks."""
-        for key, seen in self._clients.items():
-            subject, rack = self._subjects[key], key[0]
-            other = self._racks.get(subject.broker or "")
-            if other is None or other == rack or seen.bytes < self.limits["bytes"]:
-                continue
-            yield Finding(
-                self.name,
-                Severity.NOTICE,
-                subject,
-                f"{seen.bytes:,} bytes from rack {other!r}; the client is in {rack!r}",
-                seen,
-                "The leader is elsewhere, and followers are not read.",
-                "Set replica.selector.class to RackAwareReplicaSelector in the brokers, and have "
-                "a replica in each rack.",
-                Confidence.HIGH,
-                (Setting("client.rack", rack), Setting("replica.selector.class")),
-                "KIP-392",
-                (FETCH,),
-            )
+    def _note_replicas(self, message: Any) -> None:
+        for broker in message.brokers:
+            if broker.rack and (broker.node_id in self._nodes or len(self._nodes) < MAX_SUBJECTS):
+                self._nodes[broker.node_id] = Node(f"{broker.host}:{broker.port}", broker.rack)
+        for topic in message.topics or ():
+            key = self.scene.names.topic(topic.name, TOPIC_ID.of(topic)).key
+            for one in topic.partitions:
+                place = key, one.partition_index
+                if place in self._replicas or len(self._replicas) < MAX_SUBJECTS:
+                    self._replicas[place] = tuple(one.replica_nodes)
 
-
-class Stable:
-    """The last stable offset of a partition, and since when it has not moved.
-
-    stalled: the longest such time behind an open transaction, and the records behind it then.
-    """
-
-    __slots__ = ("behind", "offset", "seen", "since_ns", "stalled_ns")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.offset = -1
-        self.since_ns = self.stalled_ns = self.behind = 0
-
-
-class StalledReadCommitted(Rule):
-    """Consumers with read_committed that wait for an open transaction."""
-
-    name = "read-committed-stalled"
-    description = (
-        "A consumer with read_committed gets nothing although there are records: the last stable "
-        "offset of the partition does not move, because a transaction is open."
-    )
-    apis = frozenset({ApiKey.FETCH})
-    thresholds = (
-        Threshold("seconds", 30, "s", "a transaction lasts for a fraction of a second as a rule"),
-        Threshold("critical", 900, "s", "transaction.max.timeout.ms is 15 minutes by default"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._partitions: Subjects[Stable] = Subjects(Stable)
-
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Compare last stable offsets with those before."""
-        request, response = exchange.request, exchange.response
-        body: Any = None if request is None else request.message
-        message: Any = None if response is None else response.message
-        if body is None or message is None or response is None or not body.isolation_level:
-            return
-        if body.replica_id != CONSUMER or response.time_ns == NO_TIME:
-            return
+    def _add(self, reading: FromRack, message: Any) -> bool:
+        """Add the bytes of each partition of a Fetch response; whether it has any."""
+        has_records = False
         for topic in message.responses:
             key = self.scene.names.topic(topic.topic, topic.topic_id).key
             for one in topic.partitions:
-                if not one.error_code and one.last_stable_offset >= 0:
-                    subject = client_of(exchange, topic=key)._replace(partition=one.partition_index)
-                    stable = self._partitions.of(subject)
-                    at_ns = response.time_ns
-                    if one.last_stable_offset != stable.offset or (
-                        one.high_watermark <= one.last_stable_offset
-                    ):
-                        stable.offset, stable.since_ns = one.last_stable_offset, at_ns
-                    elif at_ns - stable.since_ns > stable.stalled_ns:
-                        stable.stalled_ns = at_ns - stable.since_ns
-                        stable.behind = one.high_watermark - one.last_stable_offset
-                        stable.seen.add(response)
-                        stable.seen.time_ns = stable.stalled_ns
+                place = key, one.partition_index
+                if not one.records:
+                    continue
+                if place not in reading.partitions:
+                    if self._partitions >= MAX_SUBJECTS:
+                        continue
+                    self._partitions += 1
+                reading.partitions[place] += len(one.records)
+                has_records = True
+        return has_records
 
     def findings(self) -> Iterator[Finding]:
-        """Return the partitions that stood still."""
-        for subject, stable in self._partitions:
-            seconds = stable.stalled_ns / 1e9
-            if seconds < self.limits["seconds"]:
+        """Return the consumers and the brokers of other racks."""
+        racks = {node.address: node.rack for node in self._nodes.values()}
+        for key, reading in self._readings.items():
+            other = racks.get(key.broker)
+            if other is None or other == key.rack:
                 continue
-            yield Finding(
-                self.name,
-                Severity.CRITICAL if seconds >= self.limits["critical"] else Severity.WARNING,
-                subject,
-                f"nothing for {seconds:,.0f} s, with {stable.behind:,} records behind the last "
-                "stable offset",
-                stable.seen,
-                "A transaction is open: its producer is slow, or ended without ending it.",
-                "List open transactions (kafkawire transactions -b HOST --hanging); lower "
-                "transaction.timeout.ms of the producer.",
-                Confidence.HIGH,
-                (Setting("isolation.level", "read_committed"), Setting("transaction.timeout.ms")),
-                "KIP-98, KIP-664",
-                (FETCH,),
+            avoidable = Counter(
+                {
+                    place: size
+                    for place, size in reading.partitions.items()
+                    if self._nearer(place, key.rack) is not False
+                }
             )
+            reading.seen.bytes = avoidable.total()
+            if reading.seen.bytes >= self.limits["bytes"]:
+                yield self._finding(key, reading, other, avoidable)
+
+    def _nearer(self, place: tuple[TopicKey, int], rack: str) -> bool | None:
+        """Whether a replica of a partition is in a rack; None if that is unknown."""
+        nodes = [self._nodes.get(number) for number in self._replicas.get(place, ())]
+        if any(node is not None and node.rack == rack for node in nodes):
+            return True
+        return None if not nodes or None in nodes else False
+
+    def _finding(
+        self, key: Reading, reading: FromRack, other: str, avoidable: Counter[tuple[TopicKey, int]]
+    ) -> Finding:
+        is_known = all(self._nearer(place, key.rack) for place in avoidable)
+        named = ", ".join(
+            f"{self.scene.topic_name(topic)} {partition} ({size:,})"
+            for (topic, partition), size in avoidable.most_common(NAMED)
+        )
+        more = len(avoidable) - NAMED
+        replica = "which has replicas of them" if is_known else "which may have replicas of them"
+        return Finding(
+            self.name,
+            Severity.NOTICE,
+            reading.subject,
+            f"{reading.seen.bytes:,} bytes from rack {other!r}, of {named}"
+            f"{f' and {more} more' if more > 0 else ''}; the client is in {key.rack!r}, {replica}",
+            reading.seen,
+            "Consumers read from leaders, unless the brokers choose a replica by rack.",
+            "Set replica.selector.class to RackAwareReplicaSelector in the brokers, and have a "
+            "replica in each rack.",
+            Confidence.HIGH if is_known else Confidence.MEDIUM,
+            (Setting("client.rack", key.rack), Setting("replica.selector.class")),
+            "KIP-392",
+            (FETCH,),
+        )

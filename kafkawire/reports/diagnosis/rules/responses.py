@@ -35,6 +35,13 @@ class Waiting(NamedTuple):
     may_wait_ns: int
 
 
+def waiting_request(exchange: Exchange, request: Row) -> Waiting:
+    """Return a request without a response, and whose it is."""
+    subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
+    size = request.length + SIZE
+    return Waiting(subject, request.packet, request.time_ns, size, may_wait_ns(request))
+
+
 class UnansweredRequests(Rule):
     """Requests that never get a response."""
 
@@ -73,11 +80,7 @@ class UnansweredRequests(Rule):
             return
         waiting = self._open.setdefault(exchange.connection, [])
         if len(waiting) < MAX_WAITING:
-            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            size = request.length + SIZE
-            waiting.append(
-                Waiting(subject, request.packet, request.time_ns, size, may_wait_ns(request))
-            )
+            waiting.append(waiting_request(exchange, request))
 
     def ended(self, connection: Ended) -> None:
         """Judge the requests of a connection by how long the client kept it open after them."""
@@ -189,13 +192,24 @@ def may_wait_ns(request: Row) -> int:
     return max(waits) * 1_000_000
 
 
+class Slow:
+    """The late responses to a client. closed: of these, connections that the broker closed."""
+
+    __slots__ = ("closed", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.closed = 0
+
+
 class SlowResponses(Rule):
     """Responses that come too late."""
 
     name = "slow-responses"
     description = (
         "A broker takes many seconds for requests that do not wait on purpose: the client may have "
-        "stopped waiting by then."
+        "stopped waiting by then. If it closed its connection before, the time until the broker "
+        "closes it, too, counts: a broker reads on, and sees the close, when it has responded."
     )
     thresholds = (
         Threshold("responses", 1, "responses", "a healthy broker responds within a second"),
@@ -206,23 +220,50 @@ class SlowResponses(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._longest_ns = int(limits["seconds"] * 1e9)
-        self._clients: Subjects[Occurrences] = Subjects(Occurrences)
+        self._clients: Subjects[Slow] = Subjects(Slow)
+        self._open: dict[int, Waiting] = {}
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Count a response that took too long."""
         request, response = exchange.request, exchange.response
-        if request is None or response is None:
+        if request is None:
+            return
+        if response is None:
+            self._note(exchange, request)
             return
         latency = since(response.request_time_ns, response.time_ns)
         if latency is None or latency < self._longest_ns or request.api_key in LONG_WAITS:
             return
         if latency >= self._longest_ns + may_wait_ns(request):
             subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            self._clients.of(subject).add(response, response.length + SIZE, latency)
+            self._clients.of(subject).seen.add(response, response.length + SIZE, latency)
+
+    def _note(self, exchange: Exchange, request: Row) -> None:
+        """Note the first request of a connection without a response."""
+        if exchange.connection in self._open or expects_no_response(exchange):
+            return
+        if request.api_key not in LONG_WAITS:
+            self._open[exchange.connection] = waiting_request(exchange, request)
+
+    def ended(self, connection: Ended) -> None:
+        """Count a request whose client closed before the broker did, many seconds later."""
+        request = self._open.pop(connection.connection, None)
+        client_ns, broker_ns = connection.client_tcp.finished_ns, connection.broker_tcp.finished_ns
+        if request is None or client_ns is None or broker_ns is None:
+            return
+        given_up, closed = since(request.time_ns, client_ns), since(request.time_ns, broker_ns)
+        longest_ns = self._longest_ns + request.may_wait_ns
+        if given_up is None or closed is None or given_up >= longest_ns:
+            return  # a client that waits for so long is one of unanswered-requests
+        if closed >= longest_ns:
+            client = self._clients.of(request.subject)
+            client.seen.add_at(request.packet, request.time_ns, request.size, closed)
+            client.closed += 1
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients whose responses came late."""
-        for subject, seen in self._clients:
+        for subject, client in self._clients:
+            seen = client.seen
             if seen.count < self.limits["responses"]:
                 continue
             is_critical = seen.count >= self.limits["critical"]
@@ -230,7 +271,7 @@ class SlowResponses(Rule):
                 self.name,
                 Severity.CRITICAL if is_critical else Severity.WARNING,
                 subject,
-                f"{plural(seen.count, 'response')} after {seen.average_time(1)}",
+                f"{_late(client)} after {seen.average_time(1)}",
                 seen,
                 "The broker was paused (garbage collection, a virtual machine), or its disks or "
                 "its request queue stall.",
@@ -238,5 +279,16 @@ class SlowResponses(Rule):
                 "socket.timeout.ms) of the client.",
                 Confidence.MEDIUM,
                 (Setting("request.timeout.ms"),),
-                terms=(f"latency > {self.limits['seconds']:g}s",),
+                terms=()
+                if client.closed == seen.count
+                else (f"latency > {self.limits['seconds']:g}s",),
             )
+
+
+def _late(client: Slow) -> str:
+    """Say how many responses came late, and how many connections were closed instead."""
+    responses = client.seen.count - client.closed
+    parts = [plural(responses, "response")] if responses else []
+    if client.closed:
+        parts.append(f"{plural(client.closed, 'close')} instead of a response")
+    return " and ".join(parts)

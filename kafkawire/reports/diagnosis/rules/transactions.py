@@ -1,4 +1,4 @@
-"""Rules about transactions."""
+"""Rules about transactions, of producers and of the consumers behind them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.display import plural
@@ -14,6 +15,8 @@ from kafkawire.messages.api_key import ApiKey
 from ...transactions import HANDLERS, Transactions
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_of
+from .consuming import CONSUMER
+from .fetching import FETCH
 
 PRODUCE: Final = ApiKey.PRODUCE
 ID: Final = "transactional_id"
@@ -191,4 +194,85 @@ class AbortedTransactions(Rule):
                 "(kafkawire transactions).",
                 Confidence.HIGH,
                 terms=("api == EndTxn",),
+            )
+
+
+class Stable:
+    """The last stable offset of a partition, and since when it has not moved.
+
+    stalled: the longest such time behind an open transaction, and the records behind it then.
+    """
+
+    __slots__ = ("behind", "offset", "seen", "since_ns", "stalled_ns")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.offset = -1
+        self.since_ns = self.stalled_ns = self.behind = 0
+
+
+class StalledReadCommitted(Rule):
+    """Consumers with read_committed that wait for an open transaction."""
+
+    name = "read-committed-stalled"
+    description = (
+        "A consumer with read_committed gets nothing although there are records: the last stable "
+        "offset of the partition does not move, because a transaction is open."
+    )
+    apis = frozenset({ApiKey.FETCH})
+    thresholds = (
+        Threshold("seconds", 30, "s", "a transaction lasts for a fraction of a second as a rule"),
+        Threshold("critical", 900, "s", "transaction.max.timeout.ms is 15 minutes by default"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._partitions: Subjects[Stable] = Subjects(Stable)
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Compare last stable offsets with those before."""
+        request, response = exchange.request, exchange.response
+        body: Any = None if request is None else request.message
+        message: Any = None if response is None else response.message
+        if body is None or message is None or response is None or not body.isolation_level:
+            return
+        if body.replica_id != CONSUMER or response.time_ns == NO_TIME:
+            return
+        for topic in message.responses:
+            key = self.scene.names.topic(topic.topic, topic.topic_id).key
+            for one in topic.partitions:
+                if not one.error_code and one.last_stable_offset >= 0:
+                    subject = client_of(exchange, topic=key)._replace(partition=one.partition_index)
+                    stable = self._partitions.of(subject)
+                    at_ns = response.time_ns
+                    if one.last_stable_offset != stable.offset or (
+                        one.high_watermark <= one.last_stable_offset
+                    ):
+                        stable.offset, stable.since_ns = one.last_stable_offset, at_ns
+                    elif at_ns - stable.since_ns > stable.stalled_ns:
+                        stable.stalled_ns = at_ns - stable.since_ns
+                        stable.behind = one.high_watermark - one.last_stable_offset
+                        stable.seen.add(response)
+                        stable.seen.time_ns = stable.stalled_ns
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the partitions that stood still."""
+        for subject, stable in self._partitions:
+            seconds = stable.stalled_ns / 1e9
+            if seconds < self.limits["seconds"]:
+                continue
+            yield Finding(
+                self.name,
+                Severity.CRITICAL if seconds >= self.limits["critical"] else Severity.WARNING,
+                subject,
+                f"nothing for {seconds:,.0f} s, with {stable.behind:,} records behind the last "
+                "stable offset",
+                stable.seen,
+                "A transaction is open: its producer is slow, or ended without ending it.",
+                "List open transactions (kafkawire transactions -b HOST --hanging); lower "
+                "transaction.timeout.ms of the producer.",
+                Confidence.HIGH,
+                (Setting("isolation.level", "read_committed"), Setting("transaction.timeout.ms")),
+                "KIP-98, KIP-664",
+                (FETCH,),
             )
