@@ -180,7 +180,7 @@ class FailedConnections(Rule):
     name = "failed-connections"
     description = (
         "A client tries to connect to the port of a broker, and gets a RST or no answer at all "
-        "(half-open connections)."
+        "(half-open connections). Captures without any packets of brokers are not judged."
     )
     thresholds = (
         Threshold("attempts", 3, "attempts", "a broker that restarts refuses one or two"),
@@ -192,9 +192,11 @@ class FailedConnections(Rule):
         self._attempts: dict[str, Subjects[Occurrences]] = {
             outcome: Subjects(Occurrences) for outcome in FAILURES
         }
+        self._brokers_captured = False
 
     def ended(self, connection: Ended) -> None:
         """Count a connection without the SYN of the broker and without data."""
+        self._brokers_captured |= connection.broker_tcp.opened
         if not connection.client_tcp.opened or connection.broker_tcp.opened:
             return
         if not connection.captured_bytes:
@@ -204,7 +206,13 @@ class FailedConnections(Rule):
             )
 
     def findings(self) -> Iterator[Finding]:
-        """Return the clients and brokers with failed attempts, at ports that brokers have."""
+        """Return the clients and brokers with failed attempts, at ports that brokers have.
+
+        A capture without the packets of brokers cannot show whether connections are established.
+        """
+        clients = self.scene.clients.all
+        if not self._brokers_captured and not any(client.responses for client in clients):
+            return
         ports = {port_of(broker) for broker in self.scene.clients.brokers}
         for outcome, subjects in self._attempts.items():
             for subject, seen in subjects:

@@ -1,5 +1,7 @@
 """Rules about responses: those that never come, and those that come late."""
 
+# over 300 lines: what becomes of a request without a response, by one way to wait for it
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,7 @@ from kafkawire.protocol.frame import SIZE
 from ...apis import expects_no_response
 from ...clients import ONE_DIRECTION, Period
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
-from ..rule import Rule, Scene, Subjects, Threshold, client_of
+from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 
 LONG_WAITS: Final = frozenset({ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 """APIs whose responses wait for other members, for minutes if need be."""
@@ -123,8 +125,8 @@ class OneWayCaptures(Rule):
     name = "one-way-captures"
     description = (
         "Of a broker, the capture has requests and no response at all, or responses and no "
-        "request, or of a connection the SYN of one side only, and no message: what the other "
-        "direction would show is not diagnosed."
+        "request, or of a connection the SYN of one side only: what the other direction would show "
+        "is not diagnosed."
     )
     thresholds = (
         Threshold("messages", 10, "messages", "of fewer, the others may not be captured"),
@@ -137,6 +139,7 @@ class OneWayCaptures(Rule):
             direction: Subjects(Occurrences) for direction in ("request", "response")
         }
         self._both: set[str] = set()
+        self._half: set[str] = set()
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Note the directions of a broker's traffic."""
@@ -149,11 +152,18 @@ class OneWayCaptures(Rule):
             seen = self._directions[row.direction].of(Subject(broker=exchange.broker))
             seen.add(row, row.length + SIZE)
 
+    def ended(self, connection: Ended) -> None:
+        """Note a broker with data on a connection of which one side's SYN alone was captured."""
+        half = connection.client_tcp.opened != connection.broker_tcp.opened
+        if half and connection.captured_bytes and len(self._half) < MAX_SUBJECTS:
+            self._half.add(connection.broker)
+
     def findings(self) -> Iterator[Finding]:
         """Return the brokers with one direction."""
         for direction, brokers in self._directions.items():
             for subject, seen in brokers:
-                if subject.broker not in self._both and seen.count >= self.limits["messages"]:
+                enough = seen.count >= self.limits["messages"] or subject.broker in self._half
+                if enough and subject.broker not in self._both:
                     yield self._finding(subject, seen, direction)
         for broker, seen in self._without_messages().items():
             if seen.count >= self.limits["connections"]:
@@ -185,9 +195,31 @@ class OneWayCaptures(Rule):
         )
 
 
+UNKNOWN_WAIT_NS: Final = 3600 * 10**9
+"""Of a request that was cut off before what it says of waiting: it is not judged."""
+MAY_WAIT: Final = frozenset(
+    {
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.SHARE_FETCH,
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.DELETE_RECORDS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.UPDATE_FEATURES,
+    }
+)
+"""APIs whose requests say how long the broker may wait."""
+
+
 def may_wait_ns(request: Row) -> int:
     """Return how long a broker may wait on purpose before it responds, as the request says."""
     message: Any = request.message
+    if message is None and request.api_key in MAY_WAIT:
+        return UNKNOWN_WAIT_NS
     waits: list[int] = [getattr(message, name, 0) for name in ("max_wait_ms", "timeout_ms")]
     return max(waits) * 1_000_000
 

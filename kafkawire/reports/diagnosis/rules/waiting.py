@@ -121,7 +121,8 @@ class ShortTimeouts(Rule):
     name = "short-timeouts"
     description = (
         "A client closes its connection after a short time that is always the same, while a "
-        "request waits for its response: its timeout is shorter than the broker's answers."
+        "request waits for its response: its timeout is shorter than the broker's answers. Brokers "
+        "of which the capture has no response at all are not judged."
     )
     apis = PROMPT
     thresholds = (
@@ -134,12 +135,15 @@ class ShortTimeouts(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._pending = Pending()
+        self._responding: set[str | None] = set()
         self._clients: Subjects[Timeouts] = Subjects(Timeouts)
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Note a request without a response, until its connection ends."""
         request = exchange.request
-        if exchange.response is None and request is not None and not expects_no_response(exchange):
+        if exchange.response is not None:
+            self._responding.add(exchange.broker)
+        elif request is not None and not expects_no_response(exchange):
             subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
             self._pending.setdefault(
                 exchange.connection, (subject, request.packet, request.time_ns)
@@ -165,7 +169,8 @@ class ShortTimeouts(Rule):
         """Return the clients with such a timeout."""
         for subject, client in self._clients:
             spread_ns = client.longest_ns - client.shortest_ns
-            if client.seen.count < self.limits["requests"]:
+            few = client.seen.count < self.limits["requests"]
+            if few or subject.broker not in self._responding:
                 continue
             if spread_ns > self.limits["spread"] * client.shortest_ns:
                 continue
