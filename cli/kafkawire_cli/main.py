@@ -59,6 +59,7 @@ def main() -> None:
         from .completion_words import joined_words
 
         os.environ.update(joined_words(os.environ))
+    pipes.open_closed_streams()
     pipes.prepare_output()
     pipes.tune()
     try:

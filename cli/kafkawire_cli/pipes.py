@@ -22,6 +22,9 @@ GC_THRESHOLD: Final = 1 << 19
 WRITE_BYTES: Final = 1 << 18
 """Bytes per write: the kernel then keeps a file in large pages, which takes half of the time."""
 
+UNUSABLE: Final = 2
+"""The exit code of an input that cannot be read, and of an output that cannot be written."""
+
 M_TRIM_THRESHOLD: Final = -1
 M_TOP_PAD: Final = -2
 M_MMAP_THRESHOLD: Final = -3
@@ -48,20 +51,24 @@ def stop_at_closed_pipe() -> Iterator[None]:
     except SystemExit as error:
         if sys.stdout is stdout:  # otherwise click has seen the closed pipe and set exit code 1
             code = error.code
-            if _flush():
+            if _flush(reported=code == UNUSABLE):
                 raise
     drop_output()
     sys.exit(code)
 
 
-def _flush() -> bool:
-    """Flush standard output; False if the pipe is closed.
+def _flush(*, reported: bool) -> bool:
+    """Flush standard output; False if the pipe is closed, or an error that is reported persists.
 
     The interpreter would report that at exit.
     """
     try:
         sys.stdout.flush()
     except BrokenPipeError:
+        return False
+    except OSError:
+        if not reported:
+            raise
         return False
     return True
 
@@ -105,6 +112,22 @@ def _is_closed(pipe: int) -> bool:
     poll = select.poll()
     poll.register(pipe, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+def open_closed_streams() -> None:
+    """Open the standard streams that the caller closed (`<&-`, `>&-`).
+
+    Input is empty; output fails as it does for other commands ("Bad file descriptor"), and its
+    number is not that of a file opened later. What goes to standard error is dropped.
+    """
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # the lowest number that is free
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - open until the end
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def prepare_output() -> None:

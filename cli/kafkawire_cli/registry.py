@@ -40,6 +40,13 @@ INVALID_CHOICE: Final = re.compile(r"'(.*)' is not one of ('.*')\.", re.DOTALL)
 TYPE_NAMES: Final = {"int": "an integer", "float": "a number"}
 """Names of types in Typer's messages -> those shown."""
 
+HABITS: Final = {
+    "help": "; use --help, also after a command",
+    "-v": "; did you mean --version?",
+    "-V": "; did you mean --version?",
+}
+"""What users of other tools type in place of a verb -> what is added to the error."""
+
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
 
@@ -85,7 +92,11 @@ class Verbs(TyperGroup):
     def make_context(self, *args: Any, **settings: Any) -> Any:
         """Parse the arguments; usage errors are escaped."""
         with _escaped_usage_errors():
-            return super().make_context(*args, **settings)
+            try:
+                return super().make_context(*args, **settings)
+            except CLICK_ERROR as error:
+                error.message += HABITS.get(getattr(error, "option_name", ""), "")
+                raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb; usage errors are escaped, a missing package is one line and exit code 2."""
@@ -113,7 +124,8 @@ class Verbs(TyperGroup):
         try:
             name, _, rest = super().resolve_command(ctx, args)
         except CLICK_ERROR as error:
-            error.message = error.message.rstrip(".") + did_you_mean(args[0], VERBS)
+            meant = HABITS.get(args[0]) or did_you_mean(args[0], VERBS)
+            error.message = error.message.rstrip(".") + meant
             raise
         keep_verb(name or "")
         return name, None if name is None else command(name), rest

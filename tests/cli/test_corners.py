@@ -32,6 +32,7 @@ VERBS = [
     ["decode", "--table", "exchanges"],
     ["decode"],
 ]
+READINESS = VERBS[6]
 every_verb = pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 
 
@@ -196,7 +197,67 @@ def test_a_report_on_a_full_disk_is_a_failure() -> None:
     assert b"No space left on device" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [["summary", KCAT], ["sql", "SELECT 1", KCAT], ["report", KCAT, "-o", "-"]]
+)
+def test_an_output_that_cannot_be_written_is_reported_once(words: list[object]) -> None:
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            [*COMMAND, *map(str, words)], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert result.returncode == 2
+    assert result.stderr.count(b"No space left on device") == 1
+
+
+def with_closed(stream: str, *words: object) -> tuple[int, str]:
+    """Run a command with a standard stream closed, as by `>&-` of a shell."""
+    shell = ["/bin/sh", "-c", f'exec "$@" {stream}', "sh", *COMMAND, *map(str, words)]
+    result = subprocess.run(
+        shell, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert result.stdout == ""
+    return result.returncode, result.stderr
+
+
+@pytest.mark.parametrize("verb", [["version"], *([*verb, KCAT] for verb in VERBS)], ids=str)
+def test_a_closed_output_is_a_failure(verb: list[object]) -> None:
+    code, errors = with_closed(">&-", *verb)
+    assert (code, errors) == (2, f"kafkawire {verb[0]}: output: Bad file descriptor\n")
+
+
+def test_a_closed_input_is_empty() -> None:
+    assert with_closed("<&-", "summary", "-") == (2, "kafkawire summary: -: empty\n")
+    assert with_closed("<&- >&-", "summary", KCAT)[0] == 2
+
+
+def test_without_standard_error_the_exit_code_remains() -> None:
+    assert with_closed("2>&-", "sumary") == (2, "")
+    assert with_closed("2>&-", "summary", "missing.pcap") == (2, "")
+
+
 # -- options
+
+
+def test_a_page_can_be_written_to_standard_output(tmp_path: Path) -> None:
+    command = [*COMMAND, "report", str(KCAT), "-o", "-"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert result.stdout.startswith(b"<!doctype html>")
+    assert (result.stderr, list(tmp_path.iterdir())) == (b"", [])
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["help"], "use --help"),
+        (["help", "decode"], "use --help"),
+        (["-V"], "did you mean --version?"),
+        (["-v"], "did you mean --version?"),
+    ],
+)
+def test_habits_of_other_tools_are_explained(words: list[str], meant: str) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert meant in result.stderr
 
 
 @pytest.mark.parametrize("words", [[], ["schema"]], ids=" ".join)
@@ -311,3 +372,30 @@ def test_reports_without_content_say_nothing_found(tmp_path: Path) -> None:
     assert run("groups", path).stdout == "  No consumer groups found.\n"
     made = json.loads(run("groups", path, "--format", "json").stdout)
     assert made == {"groups": [], "left_out": 0}
+
+
+def no_kafka(path: Path) -> Path:
+    """Write a capture of two packets of HTTP."""
+    segment = wire.tcp(40000, 80, 1, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", ack=1)
+    packet = wire.Packet(wire.ethernet(wire.ipv4(segment)))
+    path.write_bytes(wire.pcap([packet, packet]))
+    return path
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [["latency"], ["topics"], ["groups"], ["transactions"], ["clients"], READINESS],
+    ids=" ".join,
+)
+def test_a_report_on_a_capture_without_kafka_says_so(verb: list[str], tmp_path: Path) -> None:
+    result = run(*verb, no_kafka(tmp_path / "a.pcap"))
+    assert result.exit_code == 0
+    note = "no Kafka messages in 2 packets; see kafkawire summary"
+    assert result.stderr == f"kafkawire {verb[0]}: {note}\n"
+    assert run(*verb, KCAT).stderr == ""
+
+
+def test_without_clients_there_is_no_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.pcap"
+    path.write_bytes(KCAT.read_bytes()[:24])
+    assert run(*READINESS, path).stdout == "  No clients found.\n"

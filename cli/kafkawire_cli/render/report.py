@@ -98,6 +98,7 @@ def print_capture_report(
 ) -> None:
     """Print a report on captures.
 
+    A report that says that nothing was found says whether the capture has Kafka messages at all.
     Exit 2 if a file was refused, because the report is incomplete, also if the output pipe was
     closed. Exit 130 if reading was interrupted.
     """
@@ -106,6 +107,9 @@ def print_capture_report(
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
+    packets = captures.watch.packets
+    if nothing != NOTHING and packets and captures.where is None and not captures.has_messages:
+        print_note(f"no Kafka messages in {plural(packets, 'packet')}; see kafkawire summary")
     exit_if_incomplete(captures)
 
 

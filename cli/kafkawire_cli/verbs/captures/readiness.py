@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -16,6 +16,9 @@ from ...render.sections import client_name
 
 if TYPE_CHECKING:
     from kafkawire.reports.readiness import Judgement, Verdict
+
+
+NOBODY: Final = "No clients found."
 
 
 def readiness(
@@ -53,6 +56,7 @@ def readiness(
         options.form,
         lambda: _sections(judgement, release, bound),
         lambda: _json(judgement, release, bound),
+        NOBODY,
     )
     if judgement.not_ready:
         raise typer.Exit(1)
@@ -60,9 +64,7 @@ def readiness(
 
 def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:
     ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
-    verdict = f"{ready} of {plural(judged, 'client')} ready for Kafka {release}"
-    if found.unjudged:
-        verdict += f"; {len(found.unjudged)} could not be checked"
+    verdict = _verdict(ready, judged, len(found.unjudged), release)
     not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
     shown = top(found.ready, most)
     offers = any(call.offered is not None for one in not_ready.first for call in one.refused)
@@ -97,6 +99,13 @@ def _sections(found: Judgement, release: str, most: int | None) -> list[Section]
             unjudged.more("client"),
         ),
     ]
+
+
+def _verdict(ready: int, judged: int, unjudged: int, release: str) -> str:
+    if not judged and not unjudged:
+        return NOBODY
+    verdict = f"{ready} of {plural(judged, 'client')} ready for Kafka {release}"
+    return f"{verdict}; {unjudged} could not be checked" if unjudged else verdict
 
 
 def _notes(found: Judgement) -> tuple[str, ...]:

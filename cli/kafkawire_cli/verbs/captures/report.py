@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kafkawire.display import printable
 
+from ... import pipes
 from ...input.filters import FilterOption
 from ...input.inputs import InputError
 from ...input.names import complete_release, known_release, latest_release, releases_of_kafka
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from ...render.page.data import PageData
 
 
+STDOUT: Final = "-"
+
+
 def report(  # noqa: PLR0913 - options of the verb
     given: Files,
     to: Annotated[
@@ -37,7 +41,7 @@ def report(  # noqa: PLR0913 - options of the verb
             "--output",
             "-o",
             metavar="FILE",
-            help="The page to write.",
+            help="The page to write; - for standard output.",
             rich_help_panel=Panel.OUTPUT,
         ),
     ] = Path("report.html"),
@@ -95,7 +99,8 @@ def report(  # noqa: PLR0913 - options of the verb
     except InputError as error:
         refuse(error)
         raise typer.Exit(2) from None
-    typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
+    if str(to) != STDOUT:
+        typer.echo(printable(f"{to}: {size / 1e6:.1f} MB"), err=True)
     exit_if_incomplete(captures)
 
 
@@ -105,4 +110,7 @@ def _write(to: Path, found: PageData, given: list[str], charts: str, *, private:
     from ...render.page.document import document
 
     page = document(found.json(given), charts).encode()
+    if str(to) == STDOUT:
+        pipes.write(page)
+        return len(page)
     return write_whole(to, page, private=private)
