@@ -107,10 +107,10 @@ class AvroCodec:
     def decode_json(self, data: bytes) -> object:
         """Decode a value in Avro's JSON encoding."""
         try:
-            text = data.decode()
-            if json_depth(json.loads(text)) > self._bounds.depth:
+            document = json.loads(data)
+            if json_depth(document) > self._bounds.depth:
                 raise InvalidRecordValue("nested too deeply")
-            line = StringIO(f'{{"{FIELD}": {" ".join(text.splitlines())}}}')
+            line = StringIO(json.dumps({FIELD: document}))  # fastavro reads a document per line
             record: Any = next(self._read_json(line, self._schema))
         except (StopIteration, *DATA_ERRORS) as error:
             raise InvalidRecordValue(f"invalid JSON of Avro: {error}") from None

@@ -160,3 +160,22 @@ def test_a_union_of_types_of_other_schemas() -> None:
 def test_a_value_that_does_not_fit_is_not_encoded() -> None:
     with pytest.raises(InvalidRecordValue, match="not a value of the schema"):
         codec(LIST).encode({"next": 7})
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "value"),
+    [
+        ("string", '"a\u2028b\x85c"', "a\u2028b\x85c"),
+        ("bytes", '"\\u00ff\\u0000"', b"\xff\0"),
+        (["null", "long"], ' {\n"long": 9007199254740993}\n', 2**53 + 1),
+        (["null", "long"], "null", None),
+    ],
+)
+def test_values_in_the_json_encoding(schema: Any, data: str, value: object) -> None:
+    assert codec(schema).decode_json(data.encode()) == value
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b'"a" "b"', b'"a"}, "x": {', b"[" * 100_000])
+def test_invalid_values_in_the_json_encoding(data: bytes) -> None:
+    with pytest.raises(InvalidRecordValue, match="invalid JSON of Avro"):
+        codec("string").decode_json(data)
