@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ..sasl.oauthbearer import OAUTHBEARER
 from .failures import ConfigurationError
-from .network.oauthbearer import OAUTHBEARER, FromTokenProvider, OAuthBearerToken, TokenProvider
+from .network.oauthbearer import FromTokenProvider, OAuthBearerToken, TokenProvider
 from .network.sasl import WITH_PASSWORD, Credentials
 
 __all__ = ["OAuthBearerToken", "TokenProvider", "credentials", "secure", "token_provider"]

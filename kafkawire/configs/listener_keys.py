@@ -17,7 +17,14 @@ GROUPS: Final = ("ssl.", "sasl.")
 SINGLE: Final = frozenset({"connections.max.reauth.ms", "max.connections"})
 """The others."""
 MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
-OF_MECHANISM: Final = frozenset({"connections.max.reauth.ms", "sasl.jaas.config"})
+OF_MECHANISM: Final = frozenset(
+    {
+        "connections.max.reauth.ms",
+        "sasl.jaas.config",
+        "sasl.server.callback.handler.class",
+        *(name for name in BROKER_CONFIGS if name.startswith("sasl.oauthbearer.")),
+    }
+)
 """Keys that each SASL mechanism of a listener may have a value of its own for."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from ...errors import RemoteProtocolError
 from ..context import Context
 from ..events import (
     Authenticated,
@@ -36,6 +37,7 @@ from .request_channel import ErrorResponse, RequestChannel
 from .scheduler import RequestScheduler
 
 if TYPE_CHECKING:
+    from ..security.jwt import TokenValidator
     from ..security.server import Authentication, ScramCredentials, TokenCredentials, Users
 
 
@@ -65,6 +67,8 @@ class SocketServer:
         self._tokens = tokens
         self._users: dict[str, Users] = {}
         """Listener -> its users, once there is a connection."""
+        self._validators: dict[str, TokenValidator] = {}
+        """Listener -> the validator of its tokens, once a client has OAUTHBEARER."""
         self._mapping_rules: dict[str, tuple[MappingRule, ...]] = {}
         """Listener -> its rules, once they are used."""
 
@@ -124,7 +128,19 @@ class SocketServer:
             max_reauth_ms=lambda mechanism: int(
                 settings.of_mechanism(listener, mechanism, MAX_REAUTH)
             ),
+            validator=lambda: self._validator(listener),
         )
+
+    def _validator(self, listener: str) -> TokenValidator:
+        from ..security.listener_tokens import validator_of  # imported only with OAUTHBEARER
+
+        if listener not in self._validators:
+            try:
+                validator = validator_of(self._context.settings.given, listener)
+            except ValueError as error:  # a file that has changed since the broker started
+                raise RemoteProtocolError(f"OAUTHBEARER: {error}") from None
+            self._validators[listener] = validator
+        return self._validators[listener]
 
     def received(self, event: Received, now: float) -> None:
         """Buffer bytes of a client, and schedule its connection."""

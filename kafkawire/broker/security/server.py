@@ -18,12 +18,17 @@ from typing import Final
 
 from ...errors import RemoteProtocolError
 from ...messages.api_key import ApiKey
+from ...sasl.oauthbearer import OAUTHBEARER
+from .jwt import TokenValidator
+from .oauthbearer import OAuthBearer, shown
 from .scram import HASHES, ITERATIONS, Credential, Scram, TokenCredential, credential
 from .session import EXPIRED, MIN_REAUTH_INTERVAL_MS, Session, session_end
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, *HASHES)
-"""Implemented mechanisms; a broker enables those in its `sasl.enabled.mechanisms`."""
+"""Implemented mechanisms with passwords; a broker enables those in its `sasl.enabled.mechanisms`,
+where OAUTHBEARER may be, too.
+"""
 BEFORE_AUTHENTICATION: Final = frozenset(
     {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 )
@@ -61,6 +66,11 @@ TokenCredentials = Callable[[str, str], TokenCredential | None]
 
 def no_credential(_mechanism: str, _user: str) -> None:
     """Find no credential."""
+
+
+def no_validator() -> TokenValidator:
+    """Find no validator."""
+    raise KeyError(OAUTHBEARER)
 
 
 class Users:
@@ -110,7 +120,8 @@ class Authentication:
 
     user: the authenticated principal, once done. has_token: whether it authenticated with a
     delegation token. lenient_nonce: as of `Scram`. max_reauth_ms: returns
-    `connections.max.reauth.ms` of a mechanism. session: since the last authentication. Times are
+    `connections.max.reauth.ms` of a mechanism. validator: returns that of the tokens of
+    OAUTHBEARER; KeyError without one. session: since the last authentication. Times are
     milliseconds since 1970.
     """
 
@@ -123,7 +134,9 @@ class Authentication:
     has_token: bool = False
     lenient_nonce: bool = False
     max_reauth_ms: Callable[[str], int] = lambda _: 0
+    validator: Callable[[], TokenValidator] = no_validator
     session: Session | None = None
+    _oauth: OAuthBearer | None = field(default=None, repr=False)
     _scram: Scram | None = field(default=None)
     _reauthenticated_ms: int | None = None
 
@@ -188,9 +201,11 @@ class Authentication:
             self._move_to(S.OTHER_MECHANISM)
             return True
         self.mechanism = mechanism
-        self._scram = None
+        self._scram = self._oauth = None
         self._move_to(S.TOKENS if version else S.RAW_TOKENS)
-        if mechanism != PLAIN:
+        if mechanism == OAUTHBEARER:
+            self._oauth = OAuthBearer(self.validator())
+        elif mechanism != PLAIN:
             self._scram = Scram(
                 mechanism,
                 lambda user: self.users.scram(mechanism, user),
@@ -202,29 +217,41 @@ class Authentication:
 
     def token(self, data: bytes, now_ms: int) -> bytes:
         """Process a token; return the server's. Raises RemoteProtocolError."""
-        scram = self._scram
         try:
-            if scram is None:
+            if self._oauth is not None:
+                response, valid = self._oauth.step(data, now_ms)
+                if valid is not None:
+                    self._authenticated(valid.principal, valid.expires_ms, now_ms)
+            elif self._scram is not None:
+                response = self._scram_token(self._scram, data, now_ms)
+            else:
+                response = b""
                 self._authenticated(self._plain(data), None, now_ms)
-                return b""
-            response, authenticated = scram.step(data)
-            if authenticated:
-                self._authenticated(scram.user, scram.token, now_ms)
         except RemoteProtocolError:
             self.fail()
             raise
         return response
 
-    def _authenticated(self, user: str, token: TokenCredential | None, now_ms: int) -> None:
-        """Begin a session. Raises RemoteProtocolError for another user than before."""
+    def _scram_token(self, scram: Scram, data: bytes, now_ms: int) -> bytes:
+        response, authenticated = scram.step(data)
+        if authenticated:
+            token = scram.token
+            self._authenticated(scram.user, None if token is None else token.expires_ms, now_ms)
+            self.has_token = token is not None
+        return response
+
+    def _authenticated(self, user: str, expires_ms: int | None, now_ms: int) -> None:
+        """Begin a session. Raises RemoteProtocolError for another user than before.
+
+        expires_ms: of the credential, None if it does not expire.
+        """
         if self.session is not None and user != self.session.user:
             raise RemoteProtocolError(
                 "Cannot change principals during re-authentication from "
-                f"User.{self.session.user}: User.{user}"
+                f"User.{shown(self.session.user)}: User.{shown(user)}"
             )
-        expires_ms = None if token is None else token.expires_ms
         end = session_end(now_ms, self.max_reauth_ms(self.mechanism), expires_ms)
-        self.user, self.has_token = user, token is not None
+        self.user, self.has_token = user, False
         self.session = Session(self.mechanism, user, end)
         self._move_to(S.DONE)
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from ...configs import listener_key
 from .authorizer import authorizer_of
 from .jaas import check_jaas
-from .listeners import listener_settings
+from .listener_tokens import check_tokens
 from .tls_principal import DEFAULT, MAPPING_RULES, mapping_rules
 
 
 def check_security(static: Mapping[str, str]) -> None:
-    """Raise ValueError for an unknown authorizer, and invalid rules, logins or listeners."""
+    """Raise ValueError for an unknown authorizer, and invalid rules, logins, listeners or keys.
+
+    MissingPackage for signed tokens without the extra `oauth`.
+    """
     authorizer_of(static)
     mapping_rules(static.get(MAPPING_RULES, DEFAULT))
     for name, value in static.items():
@@ -20,4 +23,4 @@ def check_security(static: Mapping[str, str]) -> None:
         if of_listener is not None and of_listener.name == MAPPING_RULES:
             mapping_rules(value)
     check_jaas(static)
-    listener_settings(static)
+    check_tokens(static)

@@ -1,29 +1,26 @@
-r"""SASL OAUTHBEARER: a bearer token, which a provider returns (RFC 7628, KIP-255).
+"""SASL OAUTHBEARER: a bearer token, which a provider returns (RFC 7628, KIP-255).
 
 The token appears in no repr and no error; every text of the server is escaped.
-
-    n,,\x01auth=Bearer TOKEN\x01NAME=VALUE\x01\x01 ─▶ empty, or JSON with the reason ─▶ \x01
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from ...display import cut, printable
 from ...errors import LocalProtocolError, RemoteProtocolError
+from ...sasl.oauthbearer import (
+    ACKNOWLEDGEMENT,
+    B64TOKEN,
+    EXTENSION_NAME,
+    EXTENSION_VALUE,
+    OAUTHBEARER,
+    RESERVED,
+    initial_response,
+)
 
-OAUTHBEARER: Final = "OAUTHBEARER"
-
-B64TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-"""RFC 6750, section 2.1."""
-EXTENSION_NAME: Final = re.compile("[A-Za-z]+")
-EXTENSION_VALUE: Final = re.compile(r"[\x21-\x7e \t\r\n]*")
-RESERVED: Final = "auth"
-"""The name of the token itself among the pairs (RFC 7628, section 3.1)."""
-SEPARATOR: Final = "\x01"
 LONGEST_REASON: Final = 1000
 """Columns of a server's reason in an error."""
 
@@ -78,9 +75,7 @@ class OAuthBearer:
         self.rejection = ""
 
     def first(self) -> bytes:
-        pairs = {RESERVED: f"Bearer {self._token.value}", **self._token.extensions}
-        joined = "".join(f"{name}={value}{SEPARATOR}" for name, value in pairs.items())
-        return f"n,,{SEPARATOR}{joined}{SEPARATOR}".encode()
+        return initial_response(self._token.value, self._token.extensions)
 
     def step(self, challenge: bytes) -> bytes | None:
         """Acknowledge a rejection, as RFC 7628 (section 3.2.3) requires; an error follows."""
@@ -89,4 +84,4 @@ class OAuthBearer:
         if not challenge:
             return None
         self.rejection = cut(printable(challenge.decode(errors="replace")), LONGEST_REASON)
-        return SEPARATOR.encode()
+        return ACKNOWLEDGEMENT

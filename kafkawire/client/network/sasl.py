@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ...errors import LocalProtocolError, RemoteProtocolError
-from .oauthbearer import OAUTHBEARER, OAuthBearer, OAuthBearerToken
+from ...sasl.oauthbearer import OAUTHBEARER
+from .oauthbearer import OAuthBearer, OAuthBearerToken
 from .scram import HASHES, Scram
 
 PLAIN: Final = "PLAIN"

@@ -1,0 +1,52 @@
+"""Who validates the tokens of a listener with OAUTHBEARER: what its keys say, and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from ...configs import BROKER_CONFIGS, list_items, prefixed
+from ...sasl.oauthbearer import OAUTHBEARER
+from .jaas import module_of
+from .jwt import TokenValidator
+from .listeners import listener_settings
+from .oauthbearer import token_validator
+from .protocols import SecurityProtocol
+
+ENABLED: Final = "sasl.enabled.mechanisms"
+
+
+def read_file(path: str) -> bytes:
+    """Read a file."""
+    return Path(path).read_bytes()
+
+
+def validator_of(
+    static: Mapping[str, str], listener: str, read: Callable[[str], bytes] = read_file
+) -> TokenValidator:
+    """Return the validator of a listener. static: the keys that are set. read: a file.
+
+    Raises ValueError, which names the key; MissingPackage.
+    """
+
+    def value(name: str) -> str:
+        own = (prefixed(listener, name, OAUTHBEARER), prefixed(listener, name), name)
+        given = next((static[key] for key in own if key in static), None)
+        return (BROKER_CONFIGS[name].default or "") if given is None else given
+
+    module = module_of(static, listener, OAUTHBEARER)
+    try:
+        return token_validator(value, {} if module is None else module.options, read)
+    except ValueError as error:
+        raise ValueError(f"listener {listener}: {error}") from None
+
+
+def check_tokens(static: Mapping[str, str]) -> None:
+    """Raise ValueError, which names the key, for listeners whose tokens cannot be validated."""
+    settings = listener_settings(static)
+    names = [each.name for each in settings.listeners if settings.protocol(each.name).has_sasl]
+    for name in names or [SecurityProtocol.SASL_PLAINTEXT.name]:
+        enabled = static.get(prefixed(name, ENABLED)) or static.get(ENABLED, "")
+        if OAUTHBEARER in list_items(enabled):
+            validator_of(static, name)

@@ -1,0 +1,1 @@
+"""Messages of SASL mechanisms that the client and the broker share."""
