@@ -32,6 +32,10 @@ REASONS: Final[dict[tuple[str, str], str]] = {
             "0119_consumer_auth",
         )
     },
+    (
+        "kafka-python",
+        "test/integration/test_consumer_integration.py::test_group",
+    ): "its session timeout is below `group.min.session.timeout.ms`",
     ("librdkafka", "0081_admin"): "it expects another error for an absent topic and an unknown key",
     ("librdkafka", "0092_mixed_msgver"): "it sets `message.format.version`, which 4.x lacks",
     ("librdkafka", "0103_transactions"): "it needs three brokers",

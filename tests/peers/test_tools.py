@@ -41,6 +41,12 @@ def test_a_line_is_a_call() -> None:
         ("HighWatermark:   431", "HighWatermark: N"),
         ("1 \tUUID\t431 \t0 \t5 ms ago", "1 \tUUID\tN \t0 \tN ms ago"),
         ("50 records sent, 3.5 records/sec", "50 records sent, FIGURES"),
+        (
+            '{"name":"records_consumed","count":2,"partitions":[{"count":1},{"count":1}]}\n'
+            '{"name":"offsets_committed","offsets":[]}\n'
+            '{"name":"records_consumed","count":3,"partitions":[{"count":3}]}\n',
+            "offsets_committed: 0\nrecords_consumed: 5",
+        ),
     ],
 )
 def test_what_differs_from_run_to_run_is_replaced(printed: str, comparable: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypedDict
@@ -19,6 +20,8 @@ from .calls import FILES, Call, calls, scenarios
 
 PROGRAM: Final = Path(__file__).with_name("Tools.java")
 CALL_SECONDS: Final = 60
+OPENED: Final = "--add-opens=java.base/java.lang=ALL-UNNAMED"
+"""The shutdown hooks of the JVM are there."""
 QUIET: Final = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
 
 PATTERNS: Final = (
@@ -49,6 +52,9 @@ UNORDERED: Final = (
     r'(?<="offsets":\[)[\d,]+',
 )
 """What is listed in the order of a hash table."""
+POLLED: Final = re.compile(r'"name":"(records_consumed|offsets_committed|offsets_acknowledged)"')
+COUNT: Final = re.compile(r'"count":(\d+)')
+"""The first of an event is that of all its partitions."""
 
 
 class Result(TypedDict):
@@ -63,7 +69,7 @@ def transcript(folder: Path, bootstrap: str) -> dict[str, str]:
     """Make all calls at a broker; return what each did, by its name."""
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    installation = compiled(replace(install(), options=(*OPTIONS, QUIET)), PROGRAM)
+    installation = compiled(replace(install(), options=(*OPTIONS, OPENED, QUIET)), PROGRAM)
     printed: dict[str, str] = {}
     for scenario, lines in scenarios().items():
         with Tools(installation) as tools:
@@ -115,13 +121,27 @@ class Tools:
 
 def normalised(result: Result) -> str:
     """Return the exit code and the lines, sorted, without what differs from run to run."""
-    text = result["out"] + "\n" + result["err"]
+    text = _polls_together(result["out"]) + "\n" + result["err"]
     for pattern, name in PATTERNS:
         text = re.sub(pattern, name, text)
     for pattern in UNORDERED:
         text = re.sub(pattern, _sorted, text)
     lines = sorted(line.strip() for line in text.splitlines() if line.strip())
     return "\n".join([f"exit code {result['exit']}", *lines])
+
+
+def _polls_together(text: str) -> str:
+    """Join the events of verifiable consumers about polls: how many there are is by chance."""
+    lines = []
+    counts: Counter[str] = Counter()
+    for line in text.splitlines():
+        polled = POLLED.search(line)
+        if polled is None:
+            lines.append(line)
+        else:
+            count = COUNT.search(line)
+            counts[polled[1]] += int(count[1]) if count else 0
+    return "\n".join([*lines, *(f"{name}: {count}" for name, count in counts.items())])
 
 
 def _sorted(items: re.Match[str]) -> str:
