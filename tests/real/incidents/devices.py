@@ -5,10 +5,14 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.net.server.certificates import BROKER as CERTIFICATE
 from tests.real.broker import Broker, free_ports
@@ -107,6 +111,36 @@ def unsupported_versions(site: Site) -> None:
         reader.subscribe([topic])
         reader.poll(3)
         del reader
+
+
+def refused_members(site: Site) -> None:
+    """Join with a session that is shorter than the broker allows."""
+    topic = create_topic(site.broker, "sprints")
+    with recorded("refused-members", site.broker):
+        reader = consumer(site.broker, "hurdler", group_id="athletes", session_timeout_ms=1500)
+        reader.subscribe([topic])
+        reader.poll(4)
+        del reader
+
+
+def refused_transactions(site: Site) -> None:
+    """Open transactions with a longer timeout than the broker allows."""
+    with recorded("refused-transactions", site.broker):
+        sender = producer(
+            site.broker, "surveyor", transactional_id="survey-1", transaction_timeout_ms=3_600_000
+        )
+        with suppress(KafkaException):
+            sender.init_transactions(5)
+
+
+def refused_changes(site: Site) -> None:
+    """Create a topic with more replicas than there are brokers."""
+    with recorded("refused-changes", site.broker):
+        admin = AdminClient({"bootstrap.servers": site.broker.bootstrap, "client.id": "deployer"})
+        for _ in range(3):
+            for created in admin.create_topics([NewTopic("ledgers", 3, 3)]).values():
+                with suppress(KafkaException):
+                    created.result(10)
 
 
 def rejected_records(site: Site) -> None:

@@ -128,6 +128,18 @@ CASES = [
         "disk-failures", ErrorCode.KAFKA_STORAGE_ERROR, produced, 1, 0, subject=("client", "tester")
     ),
     Case("rejected-records", ErrorCode.INVALID_RECORD, produced, 1, 0),
+    Case("refused-members", ErrorCode.GROUP_MAX_SIZE_REACHED, heartbeats, 1, 0, subject=IN_GROUP),
+    Case(
+        "refused-changes", ErrorCode.POLICY_VIOLATION, metadata, 2, 1, subject=("client", "tester")
+    ),
+    Case(
+        "refused-transactions",
+        ErrorCode.INVALID_TXN_STATE,
+        ended,
+        1,
+        0,
+        subject=("transactional_id", "tx"),
+    ),
     Case("rejected-records", ErrorCode.INVALID_TIMESTAMP, produced, 1, 0),
     Case("request-timeouts", ErrorCode.REQUEST_TIMED_OUT, produced, 1, 0),
     Case(

@@ -94,6 +94,36 @@ CLIENT_ERRORS: Final = (
         confidence=Confidence.HIGH,
     ),
     ErrorRule(
+        name="refused-changes",
+        description=(
+            "A controller refuses to create or change a topic or a configuration: a policy, a "
+            "quota or the number of brokers does not allow it, or a value is not valid."
+        ),
+        by=By.CLIENT,
+        error_codes=frozenset(
+            {
+                ErrorCode.POLICY_VIOLATION,
+                ErrorCode.INVALID_CONFIG,
+                ErrorCode.INVALID_PARTITIONS,
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+            }
+        ),
+        thresholds=(errors_threshold(2, "a single one may be somebody's try"),),
+        cause=(
+            "INVALID_REPLICATION_FACTOR: fewer brokers than replicas are registered. "
+            "POLICY_VIOLATION: create.topic.policy.class.name or alter.config.policy.class.name. "
+            "THROTTLING_QUOTA_EXCEEDED: controller_mutation_rate of the user or client."
+        ),
+        advice=(
+            "Read the error message in the response (kafkawire decode); look for brokers that are "
+            "missing, and compare default.replication.factor with their number."
+        ),
+        reference="KIP-108, KIP-599",
+    ),
+    ErrorRule(
         name="authentication-failures",
         description="A client fails to authenticate.",
         by=By.BROKER,

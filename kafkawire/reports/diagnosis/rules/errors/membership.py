@@ -101,6 +101,35 @@ MEMBERSHIP_ERRORS: Final = (
         reference="KIP-429",
     ),
     ErrorRule(
+        name="refused-members",
+        description=(
+            "A coordinator refuses a member because of its configuration: its session timeout is "
+            "outside of what the broker allows, the group is full, or its name, assignor or "
+            "regular expression is not valid."
+        ),
+        by=By.GROUP,
+        error_codes=frozenset(
+            {
+                ErrorCode.INVALID_SESSION_TIMEOUT,
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                ErrorCode.INVALID_GROUP_ID,
+                ErrorCode.UNSUPPORTED_ASSIGNOR,
+                ErrorCode.INVALID_REGULAR_EXPRESSION,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "the same member is refused again until it is changed"),
+            critical_threshold(5, "the member keeps trying to join, and consumes nothing"),
+        ),
+        cause=(
+            "INVALID_SESSION_TIMEOUT: session.timeout.ms is not between "
+            "group.min.session.timeout.ms and group.max.session.timeout.ms. "
+            "GROUP_MAX_SIZE_REACHED: the group has group.max.size members."
+        ),
+        advice="Change the key of the client, or the limit of the broker.",
+        reference="KIP-389, KIP-848",
+    ),
+    ErrorRule(
         name="static-members-fighting",
         description=(
             "Two processes use the same group.instance.id and expel each other from the group."

@@ -95,6 +95,35 @@ PRODUCER_ERRORS: Final = (
         reference="KIP-467, KIP-937",
     ),
     ErrorRule(
+        name="refused-transactions",
+        description=(
+            "A coordinator refuses a request of a transactional producer: its timeout is longer "
+            "than the broker allows, or the transaction is not in the state for it."
+        ),
+        by=By.TRANSACTIONAL_ID,
+        error_codes=frozenset(
+            {
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+                ErrorCode.INVALID_TXN_STATE,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "a producer that is configured correctly gets none"),
+            critical_threshold(10, "the producer goes on without success"),
+        ),
+        cause=(
+            "INVALID_TRANSACTION_TIMEOUT: transaction.timeout.ms of the producer is longer than "
+            "transaction.max.timeout.ms of the broker, 15 minutes by default. "
+            "INVALID_TXN_STATE: the transaction had ended, for "
+            "example after its timeout."
+        ),
+        advice=(
+            "Compare transaction.timeout.ms with the limit of the broker; let the application "
+            "close the producer after such an error and create a new one."
+        ),
+        reference="KIP-98, KIP-360",
+    ),
+    ErrorRule(
         name="fenced-producers",
         description=(
             "A transactional producer was replaced by another one with the same "
