@@ -30,7 +30,10 @@ BUILDS: Final = "KAFKAWIRE_SANITIZED"
 """The variable that says where the builds are, to the process that tests them."""
 
 SANITIZERS: Final = "-fsanitize=address,undefined"
+UNSIGNED: Final = "-funsigned-char"
+"""As on aarch64 Linux; `char` is signed in the builds of `make test` on x86-64."""
 FLAGS: Final = (
+    UNSIGNED,
     *("-O1", "-g", "-fPIC", "-shared", "-fno-omit-frame-pointer"),
     *(SANITIZERS, "-fno-sanitize-recover=all"),
 )

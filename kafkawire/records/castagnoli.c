@@ -24,8 +24,14 @@
 #include <immintrin.h>
 
 #define POLYNOMIAL 0x82f63b78u
-#define WIDE __attribute__((target("avx512f,vpclmulqdq,sse4.2")))
-#define NARROW __attribute__((target("avx2,vpclmulqdq,sse4.2")))
+/* crc32 is a feature of its own in Clang from 14 on, and a part of sse4.2 elsewhere */
+#if defined(__clang__) && __clang_major__ >= 14
+#define SSE42 "sse4.2,crc32"
+#else
+#define SSE42 "sse4.2"
+#endif
+#define WIDE __attribute__((target("avx512f,vpclmulqdq," SSE42)))
+#define NARROW __attribute__((target("avx2,vpclmulqdq," SSE42)))
 
 typedef const uint8_t *Bytes;
 

@@ -1179,7 +1179,7 @@ RARE static int put_counts(Text *to, Bytes p, Bytes end)
     put_number(to, records);
     PUT(to, ",\"codecs\":[");
     for (int i = 0; i < kinds; i++) {
-        put(to, ",\"" + !i, 2 - !i);
+        put(to, &",\""[!i], 2 - !i);
         put(to, names[codecs[i]], (Py_ssize_t)strlen(names[codecs[i]]));
         put_one(to, '"');
     }

@@ -1,0 +1,62 @@
+"""The C sources compile, without warnings, for the platforms of wheels that are built elsewhere.
+
+The compiler is the Clang of the package ziglang, which has the headers of each C library. What
+runs is compiled for this machine alone.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.sanitizers import sources
+
+pytestmark = pytest.mark.xdist_group("packaging/test_other_platforms")  # one compiler
+TARGETS: Final = (
+    "x86_64-linux-gnu",
+    "x86_64-linux-musl",
+    "aarch64-linux-gnu",
+    "aarch64-linux-musl",
+    "x86_64-macos",
+    "aarch64-macos",
+)
+"""The platforms of `[tool.cibuildwheel]` in pyproject.toml."""
+FLAGS: Final = (
+    *("-O2", "-fPIC", "-Wall", "-Wextra", "-Werror"),
+    "-Wno-unused-parameter",
+    "-Wno-missing-field-initializers",
+)
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Iterator[tuple[str, ...]]:
+    """Install the compiler in an environment of its own (300 MB); returns its command."""
+    with TemporaryDirectory(prefix="kafkawire-zig-") as folder:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        python = str(Path(folder, "bin", "python"))
+        pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+        subprocess.run([*pip, "ziglang==0.17.1"], check=True)
+        yield python, "-m", "ziglang", "cc"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_c_sources_compile(target: str, compiler: tuple[str, ...], tmp_path: Path) -> None:
+    include = f"-I{sysconfig.get_path('include')}"
+    for source in sources():
+        made = ("-o", str(tmp_path / "object.o"))
+        command = (*compiler, "-target", target, *FLAGS, include, "-c", str(ROOT / source), *made)
+        result = subprocess.run(
+            [*command, "-o", str(tmp_path / "object.o")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, f"{source}: {result.stderr}"
