@@ -53,10 +53,5 @@ def test_the_c_sources_compile(target: str, compiler: tuple[str, ...], tmp_path:
     for source in sources():
         made = ("-o", str(tmp_path / "object.o"))
         command = (*compiler, "-target", target, *FLAGS, include, "-c", str(ROOT / source), *made)
-        result = subprocess.run(
-            [*command, "-o", str(tmp_path / "object.o")],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, f"{source}: {result.stderr}"
