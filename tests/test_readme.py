@@ -50,3 +50,25 @@ def test_figures_of_the_broker_are_those_of_its_page() -> None:
         assert abs(geometric_mean(ratios) - float(means[column])) < 0.01
         shown = f"| {means[column]}; {min(ratios):.2g} (", f" to {max(ratios):.2g} ("
         assert any(all(part in line for part in shown) for line in FIGURES.splitlines())
+
+
+def test_a_stranger_finds_what_it_is_for_whom_and_beside_what() -> None:
+    first, *sections = re.split(r"^## (?=\S)", README, flags=re.MULTILINE)
+    titles = [section.partition("\n")[0] for section in sections]
+    order = ["Set up", "In Python", "Beside other tools", "Figures", "Documentation"]
+    assert titles == order
+    assert first.startswith("# kafkawire\n\nFrom a capture, a log directory or a live cluster ")
+    texts = dict(zip(titles, sections, strict=True))
+    tools = [row[0].split()[0] for row in cells(texts["Beside other tools"])]
+    assert tools == ["tshark", "kcat", "kfake", "kio", "aiokafka"]
+    assert len(cells(texts["Figures"])) == 5
+    assert "kafkawire groups" in texts["Set up"]
+    assert re.search(r"!\[kafkawire report.*\]\(docs/images/report\.png\)", texts["Set up"])
+
+
+def test_the_pages_of_the_repository_are_there() -> None:
+    for page in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "ARCHITECTURE.md"):
+        assert f"]({page})" in README
+        assert (ROOT / page).is_file()
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert "\n## A release\n" in contributing
