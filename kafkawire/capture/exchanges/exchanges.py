@@ -111,21 +111,6 @@ class Exchanges:
             pairs.response(connection, client, broker, of_request, row)
         return self._complete() if pairs.complete else []
 
-    def in_flight(self) -> list[tuple[Located, int]]:
-        """Return the requests without a response, with their ages, for `restore`."""
-        return [
-            (Located(ends.connection, ends.client, ends.broker, request), age)
-            for ends, request, age in self._pairs.in_flight()
-        ]
-
-    def restore(self, requests: Iterable[tuple[Located, int]]) -> None:
-        """Restore requests without a response, of connections that have none so far."""
-        for (connection, client, broker, row), age in requests:
-            if connection is None or client is None or broker is None:
-                continue
-            key = exchange_key(row.packet, row.correlation_id)
-            self._pairs.restore(connection, client, broker, key, row.length, row, age)
-
     def end(self, connection: int) -> list[Exchange]:
         """Return the requests of a closed connection that have no response."""
         self._pairs.end(connection)

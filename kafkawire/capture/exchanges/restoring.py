@@ -25,16 +25,6 @@ Ends = tuple[int, str, str]
 """A connection, its client and its broker."""
 
 
-def session_exchange(
-    ends: Ends, like: Row, id: int, partitions: Iterable[RequestedPartition], complete: bool
-) -> Exchange:
-    """Make an exchange that restores a fetch session.
-
-    like: a row of the session, for packet and version.
-    """
-    return with_session(ends, restoring_request(like, id, partitions, complete), id)
-
-
 def with_session(ends: Ends, request: Row, id: int) -> Exchange:
     """Make the exchange of a Fetch whose response names a session."""
     response = _row("response", FetchResponse(session_id=id), request)

@@ -99,17 +99,13 @@ class Columnar:
         if message is not None and pairs is not None and located.connection is not None:
             pairs.handle(located.connection, located.client or "", located.broker or "", message)
 
-    def restore_request(self, located: LocatedItem, age: int) -> None:
-        """Restore a request without a response, with its age (`InFlightRequests.requests`)."""
-        message, pairs = self.extract(located, None, False), self._pairs
-        if message is not None and pairs is not None and located.connection is not None:
-            client, broker = located.client or "", located.broker or ""
-            pairs.restore(located.connection, client, broker, message, age)
-
     def extract(
         self, located: LocatedItem, row: Row | None, has_records: bool
     ) -> ExtractedMessage | None:
-        """Extract a message that is paired elsewhere; has_records: add its records."""
+        """Extract a message that is paired elsewhere.
+
+        row: its row, if it is already decoded. has_records: add its records.
+        """
         message = self._extract(located, row)
         if message is None or not has_records or self._records is None:
             return message

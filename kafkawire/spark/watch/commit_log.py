@@ -31,7 +31,7 @@ from ..splitting.stores import Store
 from ..write.output_directory import MANIFEST, UNFINISHED, WATCH
 from ..write.output_lock import OutputInUse, locked, this_process
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Of commits and of the states that this package writes; `STATE_VERSION` is that of the engine."""
 
 

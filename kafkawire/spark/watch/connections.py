@@ -2,7 +2,7 @@
 
 One engine decodes them, however many batches they span; its pending data is part of its state.
 
-    state --restore--> engine, chunks <--feed-- packets
+    state --restore--> engine, pairing, fetch sessions, rows of connections <--feed-- packets
                             |--> rows, group items
                             `--snapshot--> state    or --close--> pending data is flushed as rows
 """
@@ -16,18 +16,27 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from ...capture.exchanges.endings import as_ended
-from ...capture.exchanges.exchanges import Ended, Exchange, Exchanges
-from ...capture.exchanges.fetch_sessions import FetchSessions
+from ...capture.exchanges.exchanges import Ended, Exchange
+from ...capture.exchanges.message_pairs import Pair
 from ...capture.frames.decoding import LocatedItem, located
 from ...capture.packets.segments import Segments
 from ...capture.rows import Located, Row
 from ...capture.snapshot import InvalidState, StateVersionError, dump, load
 from ...capture.tables.connections import Connections
+from ...capture.tables.extraction.messages import ExtractedMessage, Extractor
 from ...capture.tables.group_events import APIS, CAUSES
 from ...capture.tables.passes import COLUMNAR, Columnar
 from ...capture.tables.tasks.making import MESSAGE_ROWS
+from ...capture.tables.tasks.pairing import (
+    ItemPair,
+    Pairing,
+    TaskMessage,
+    api_key_of,
+    exchange_of,
+)
+from ...capture.tables.tasks.sessions import SessionStates
 from ...capture.tcp.connection import Connection
-from ..decode.chunk_rows import ChunkContext, ConnectionHistory, Values
+from ..decode.chunk_rows import ChunkContext, Values
 from ..decode.columns import ROWS
 from ..decode.decoding import new_engine
 from ..decode.outputs import Output
@@ -83,9 +92,13 @@ class PairDecoder:
         self._facts = facts
         self._out = out
         self._known: set[int] = set()
-        self._histories: dict[int, ConnectionHistory] = {}
-        self._pairs = Exchanges()
-        self._sessions = FetchSessions(context.names)
+        self._rows: dict[int, Values] = {}  # of `connections`, so far
+        self._pairing = Pairing()
+        self._sessions = SessionStates(
+            context.names, Extractor(context.names, context.limits, False), context.limits
+        )
+        self._messages = 0
+        self._extracted: dict[int, ExtractedMessage] = {}  # by index, until they are paired
         self._columnar = Columnar(context, COLUMNAR.intersection(settings.tables), ROWS)
         self._made_by_row = [name for name in settings.tables if name in MESSAGE_ROWS]
         self._engine = new_engine(settings.options, self.end)
@@ -97,22 +110,15 @@ class PairDecoder:
 
     def restore(self, connections: list[int], state: bytes) -> None:
         """Restore the state of an earlier batch. connections: those that were open then."""
-        engine_state, self._known_at, histories, requests = load(state)
-        self._histories = {
-            first: ConnectionHistory(row, sessions) for first, row, sessions in histories
-        }
+        engine_state, self._known_at, self._rows, requests, sessions = load(state)
         self._engine.restore(engine_state)
         self._known = set(connections)
-        self._pairs.restore(requests)
-        for history in self._histories.values():
-            for exchange in history.sessions.values():
-                self._sessions.expand(exchange)
-                self._columnar.handle(messages_of(exchange))
-        for request, age in requests:
-            self._facts.at = request.row.packet
-            self._columnar.restore_request(LocatedItem(*request), age)
-        for _ in self._columnar.batches(last=True):
-            pass  # the rows of these exchanges were in earlier batches
+        self._sessions.restore(sessions)
+        for request in self._pairing.restore(requests):
+            self._facts.at = request.located.item.packet
+            # its records were in earlier batches
+            self._extract(request.located, request.index, None)
+        self._messages = len(requests)
 
     def feed(self, segments: Segments) -> None:
         """Decode packets."""
@@ -139,10 +145,10 @@ class PairDecoder:
     def snapshot(self) -> PairSnapshot:
         """Return the state; the decoder can still be closed."""
         self.flush()
-        histories = [(first, each.row, each.sessions) for first, each in self._histories.items()]
-        state = dump((self._engine.snapshot(), self._known_at, histories, self._pairs.in_flight()))
         tracked = self._engine.connections
         open = {each.first_packet for each in tracked if not each.closed}
+        pending = self._pairing.snapshot(), self._sessions.snapshot(open)
+        state = dump((self._engine.snapshot(), self._known_at, self._rows, *pending))
         # rows of late packets refer to closed connections, causes of rebalances to all of the batch
         live = {*self._seen, *self._known, *(each.first_packet for each in tracked)}
         opened = (self._closed | open) - self._known
@@ -163,8 +169,7 @@ class PairDecoder:
                 self._known_at = item.known_at
                 self._facts.row(located_item.row)
                 self._context.learn(located_item.row)
-                self._columnar.add(item, located_item.row)
-                self._item(located_item)
+                self._message(item, located_item)
         self._drain()
 
     def _drain(self) -> None:
@@ -172,33 +177,54 @@ class PairDecoder:
             ended = self._ended.pop(0)
             self._closed.add(ended.connection)
             self._seen.add(ended.connection)
-            self._columnar.end(ended)
-            self._item(ended)
+            self._items.append(ended)
+            self._exchanges(self._pairing.end(ended.connection))
 
-    def _item(self, item: Located | Ended) -> None:
-        self._items.append(item)
-        if isinstance(item, Located):
-            row = item.row
-            self._bytes += row.length
-            if row.direction == "request" and row.api_key in CAUSES:
-                self._group(row, item)
-            exchanges = self._pairs.take(item)
-        else:
-            exchanges = self._pairs.end(item.connection)
-        for exchange in exchanges:
-            self._exchange(exchange)
+    def _message(self, item: LocatedItem, decoded: Located) -> None:
+        row, index = decoded.row, self._messages
+        self._messages += 1
+        self._items.append(decoded)
+        self._bytes += row.length
+        self._extract(item, index, row)
+        if row.direction == "request" and row.api_key in CAUSES:
+            self._group(decoded, row.message)
+        self._exchanges(self._pairing.handle(item, 0, index))
+
+    def _extract(self, item: LocatedItem, index: int, row: Row | None) -> None:
+        """Extract a message until it is paired. row: None if its records are in the tables."""
+        message = self._columnar.extract(item, row, row is not None)
+        if message is not None:
+            self._extracted[index] = message
+
+    def _exchanges(self, pairs: list[ItemPair]) -> None:
+        """Add exchanges to the tables; make rows if enough was collected."""
+        for pair in pairs:
+            replay = self._sessions.handle(pair)
+            if replay is not None:
+                requests, connection = replay.history.requests, pair.ends.connection
+                self._columnar.restore(connection, replay.session, requests, None)
+            sent, received = self._taken(pair.request), self._taken(pair.response)
+            self._columnar.add_exchange(Pair(pair.ends, sent, received))
+            self._group_exchange(pair)
         if len(self._items) >= CHUNK_ITEMS or self._bytes >= CHUNK_BYTES:
             self.flush()
 
-    def _exchange(self, exchange: Exchange) -> None:
-        history = self._histories.setdefault(exchange.connection, ConnectionHistory())
-        history.note(exchange, self._sessions.expand(exchange))
-        api_key = exchange.main_row.api_key
-        if api_key in APIS and (exchange.response is not None or api_key in CAUSES):
-            self._group(exchange.request, exchange)
+    def _taken(self, message: TaskMessage | None) -> ExtractedMessage | None:
+        return None if message is None else self._extracted.pop(message.index, None)
 
-    def _group(self, request: Row | None, value: Located | Exchange) -> None:
-        message: Any = None if request is None else request.message
+    # -- groups
+
+    def _group_exchange(self, pair: ItemPair) -> None:
+        if pair.request is None:
+            return
+        api_key = api_key_of(pair.request.located)
+        if api_key in APIS and (pair.response is not None or api_key in CAUSES):
+            exchange = exchange_of(pair, self._context.limits)
+            assert exchange.request is not None
+            self._group(exchange, exchange.request.message)
+
+    def _group(self, value: Located | Exchange, message: Any) -> None:
+        """Add an item of a group. message: the request, None if it was not decoded."""
         if GROUPS in self._settings.tables and message is not None:
             # Invalid UTF-8 on the wire is kept as surrogates, which Arrow does not accept.
             group_id = message.group_id.encode("utf-8", "backslashreplace").decode()
@@ -222,11 +248,11 @@ class PairDecoder:
             self._connection_rows()
         for item in self._items:
             if isinstance(item, Ended):
-                self._histories.pop(item.connection, None)
+                self._rows.pop(item.connection, None)
         self._items, self._bytes = [], 0
 
     def _connection_rows(self) -> None:
-        """Make rows of connections that ended; keep those of others in their history."""
+        """Make rows of connections that ended; keep those of others."""
         ended = {item.connection for item in self._items if isinstance(item, Ended)}
         still_open = {
             item.connection: Ended(item.connection, item.client, item.broker, 0, 0, 0, 0, False)
@@ -243,16 +269,9 @@ class PairDecoder:
                 self._add_connection(row, has_ended=row[0] in ended)
 
     def _add_connection(self, row: Values, *, has_ended: bool) -> None:
-        history = self._histories.setdefault(row[0], ConnectionHistory())
-        history.row = merged(history.row, row)
+        row = self._rows[row[0]] = merged(self._rows.get(row[0]), row)
         if has_ended:
-            self._out.rows(CONNECTIONS, [history.row])
-
-
-def messages_of(exchange: Exchange) -> list[LocatedItem | Ended]:
-    """Return the messages of an exchange."""
-    connection, client, broker, *rows = exchange
-    return [LocatedItem(connection, client, broker, row) for row in rows if row is not None]
+            self._out.rows(CONNECTIONS, [row])
 
 
 @contextmanager

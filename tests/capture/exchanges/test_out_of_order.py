@@ -11,8 +11,9 @@ from typing import Any, Final
 import pytest
 
 from kafkawire.capture.exchanges import in_flight, waiting
-from kafkawire.capture.exchanges.exchanges import Exchanges, exchanges
+from kafkawire.capture.exchanges.exchanges import exchanges
 from kafkawire.capture.exchanges.in_flight import IN_QUEUE, InFlightRequests, Total
+from kafkawire.capture.exchanges.message_pairs import MessagePairs, exchange_key
 from kafkawire.capture.exchanges.waiting import WaitingResponse, WaitingResponses
 from kafkawire.capture.frames.framing import Mark
 from kafkawire.capture.multifile import Traffic
@@ -210,19 +211,21 @@ def test_fetch_sessions_go_on_behind_a_response_out_of_order(capture: Callable[.
 
 
 def test_the_oldest_of_all_connections_are_given_up() -> None:
-    pairs = Exchanges()
+    pairs: MessagePairs[Row] = MessagePairs()
     count, connections = 4_000, 20
     done = []
     for number in range(count):
         for connection in range(connections):
             row = Row(number + 1, 0, "request", 10, Status.OK, correlation_id=number)
-            done += pairs.take(Located(connection, "c", "b", row))
+            pairs.request(connection, "c", "b", exchange_key(number + 1, number), 10, row)
+            done += pairs.take()
     over = count * connections - in_flight.MAX_TOTAL
-    assert [(one.connection, one.request and one.request.packet) for one in done] == [
+    assert [(one.ends.connection, one.request and one.request.packet) for one in done] == [
         (at % connections, at // connections + 1) for at in range(over)
     ]
     assert len(pairs.in_flight()) == in_flight.MAX_TOTAL
-    assert len(pairs.finish()) == in_flight.MAX_TOTAL
+    pairs.finish()
+    assert len(pairs.take()) == in_flight.MAX_TOTAL
 
 
 def test_memory_does_not_grow_with_requests_behind_one_without_a_response() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.snapshot import dump
@@ -54,6 +57,31 @@ def test_captures_cut_anywhere(some_sets: dict[str, list[str]]) -> None:
         )
         for each in TABLES:
             assert counted(made.finished(each)) == counted_sets([files], each), (seed, name, each)
+
+
+SPLIT = ("ck-group-range.pcap", "ck-848.pcap", "kjs-all.pcap", "kcat-kf--loss.pcap")
+"""Groups of both protocols, fetch sessions, pipelined requests, missing packets."""
+
+
+@cache
+def split_packets(capture: str) -> tuple[tuple[str, ...], pa.Table]:
+    return packets([str(FIXTURES / "captures" / capture)], parse({}))
+
+
+@settings(max_examples=12)
+@given(st.sampled_from(SPLIT), st.sets(st.floats(0, 1, exclude_max=True), max_size=12))
+def test_any_split_has_the_rows_of_a_job(capture: str, cuts: set[float]) -> None:
+    """The watch restarts between any two batches: each begins with a state as bytes alone."""
+    names, table = split_packets(capture)
+    places = sorted({int(cut * len(table)) for cut in cuts})
+    batches = [
+        table.slice(start, end - start)
+        for start, end in zip([0, *places], [*places, len(table)], strict=True)
+    ]
+    made = decode_batches(names, batches)
+    for each in TABLES:
+        want = counted_sets([(str(FIXTURES / "captures" / capture),)], each)
+        assert counted(made.finished(each)) == want, each
 
 
 def test_a_rotated_set_file_by_file(sets: dict[str, list[str]]) -> None:
@@ -160,10 +188,10 @@ def test_a_state_is_not_unpickled(outer: bool, tmp_path: Path) -> None:
     }
     states = pa.RecordBatch.from_pydict({"key": [key], "last_ns": [0], "state": [state]}, STATES)
     rows = pa.Table.from_batches([*state_rows(ALL, states)], SCHEMA)
-    settings = BatchSettings(("exchanges",), parse({}), names, NO_TIME, 1 << 24)
+    of_batch = BatchSettings(("exchanges",), parse({}), names, NO_TIME, 1 << 24)
     batches = pa.concat_tables([rows, table]).sort_by(IN_ORDER).to_batches()
     with pytest.raises(DamagedCheckpoint):
-        list(decode_batch(batches, settings))
+        list(decode_batch(batches, of_batch))
 
 
 def test_an_item_in_a_checkpoint_is_not_unpickled() -> None:

@@ -53,13 +53,6 @@ class Pairs:
         """
         self.pairs.overtake(connection, exchange_key(packet, correlation_id))
 
-    def restore(
-        self, connection: int, client: str, broker: str, request: ExtractedMessage, age: int
-    ) -> None:
-        """Restore a request without a response, with its age (`InFlightRequests.requests`)."""
-        key = exchange_key(request.packet, request.correlation_id)
-        self.pairs.restore(connection, client, broker, key, request.length, request, age)
-
     def add_complete(self) -> None:
         """Add the exchanges that are complete to the tables."""
         for pair in self.pairs.take():

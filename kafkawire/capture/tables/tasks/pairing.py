@@ -1,15 +1,18 @@
 """Pairs requests with responses whose bodies are undecoded: only headers are needed for that.
 
 LocatedItem --handle--> [ItemPair]   Ended --end--> [ItemPair] of the requests without a response
+in-flight requests --snapshot--> plain values --restore--> in-flight requests
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias, final
 
-from ...exchanges.exchanges import OUT_OF_ORDER, is_paired
+from ....primitives import Limits
+from ...exchanges.exchanges import OUT_OF_ORDER, Exchange, is_paired
 from ...exchanges.message_pairs import MessagePairs, Pair, exchange_key
-from ...frames.decoding import LocatedItem, RawFrame
+from ...frames.decoding import LocatedItem, RawFrame, located
 from ...rows import Row
 
 
@@ -29,6 +32,12 @@ class TaskMessage:
 ItemPair: TypeAlias = Pair[TaskMessage]
 """A request with its response; one of them may be missing."""
 
+ItemValues: TypeAlias = tuple[int | None, str | None, str | None, Row | RawFrame]
+"""The values of a LocatedItem: its connection, client, broker and item."""
+
+InFlight: TypeAlias = tuple[ItemValues, int]
+"""A request without a response, and its age (`InFlightRequests.requests`)."""
+
 
 @final
 class Pairing:
@@ -36,6 +45,28 @@ class Pairing:
 
     def __init__(self) -> None:
         self._pairs: MessagePairs[TaskMessage] = MessagePairs()
+
+    def snapshot(self) -> list[InFlight]:
+        """Return the requests without a response, for `restore` in this or another process.
+
+        `capture.snapshot` writes them.
+        """
+        return [(values_of(message.located), age) for _, message, age in self._pairs.in_flight()]
+
+    def restore(self, requests: Iterable[InFlight]) -> list[TaskMessage]:
+        """Restore requests; return them, of task 0, with their indexes in the snapshot."""
+        messages = []
+        for index, (values, age) in enumerate(requests):
+            request = LocatedItem(*values)
+            connection, item = request.connection, request.item
+            assert connection is not None
+            message = TaskMessage(request, 0, index)
+            client, broker = request.client or "", request.broker or ""
+            self._pairs.restore(
+                connection, client, broker, _key_of(item), length(request), message, age
+            )
+            messages.append(message)
+        return messages
 
     def handle(self, located: LocatedItem, task: int, index: int) -> list[ItemPair]:
         """Handle the next item; return the pairs that it completes. task, index: its place."""
@@ -65,6 +96,22 @@ class Pairing:
         """Return the waiting requests of all connections."""
         self._pairs.finish()
         return self._pairs.take()
+
+
+def values_of(located: LocatedItem) -> ItemValues:
+    """Return the values that `LocatedItem` makes the same item of."""
+    return located.connection, located.client, located.broker, located.item
+
+
+def exchange_of(pair: ItemPair, limits: Limits) -> Exchange:
+    """Decode both messages of a pair."""
+    ends = pair.ends
+    request, response = _row(pair.request, limits), _row(pair.response, limits)
+    return Exchange(ends.connection, ends.client, ends.broker, request, response)
+
+
+def _row(message: TaskMessage | None, limits: Limits) -> Row | None:
+    return None if message is None else located(message.located, limits).row
 
 
 def is_request(located: LocatedItem) -> bool:

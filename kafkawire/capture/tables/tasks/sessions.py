@@ -9,7 +9,8 @@ an exchange, finds the same partitions in each Fetch as one that saw the whole c
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Container
+from typing import Final, NamedTuple, TypeAlias
 
 from ....messages.api_key import ApiKey
 from ....messages.fetch_request import FetchRequest
@@ -21,7 +22,7 @@ from ...frames.decoding import LocatedItem, RawFrame, located
 from ...rows import Row
 from ..extraction.body_facts import Session
 from ..extraction.messages import Extractor
-from .pairing import ItemPair, TaskMessage
+from .pairing import ItemPair, ItemValues, TaskMessage, values_of
 
 SESSIONS_SINCE: Final = 7
 FLEXIBLE_SINCE: Final = 12
@@ -41,6 +42,9 @@ class History(NamedTuple):
     requests: list[LocatedItem]
     versions: list[int]
 
+
+SessionValues: TypeAlias = tuple[int, int, list[ItemValues], list[int]]
+"""A session: its connection and id, the values of its history."""
 
 NO_HISTORY: Final = History([], [])
 
@@ -80,6 +84,27 @@ class SessionStates:
     def begin_task(self) -> None:
         """Begin a task, which knows no session."""
         self._in_task.clear()
+
+    def snapshot(self, connections: Container[int]) -> tuple[int, list[SessionValues]]:
+        """Return the sessions of some connections, for `restore` in this or another process.
+
+        `capture.snapshot` writes them.
+        """
+        sessions = [
+            (id[0], id[1], [values_of(each) for each in history.requests], history.versions)
+            for id, history in self._histories.items()
+            if id[0] in connections
+        ]
+        return self._version, sessions
+
+    def restore(self, state: tuple[int, list[SessionValues]]) -> None:
+        """Replace the sessions by those of a snapshot; the task that begins knows none of them."""
+        self._version, sessions = state
+        self._histories = {
+            (connection, id): History([LocatedItem(*each) for each in requests], versions)
+            for connection, id, requests, versions in sessions
+        }
+        self.begin_task()
 
     def left(self) -> list[tuple[_Id, int]]:
         """Return the sessions that the task knows, and their versions."""

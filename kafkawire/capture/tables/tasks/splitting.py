@@ -16,15 +16,15 @@ from typing import Any, Final, final
 
 from mypy_extensions import i64
 
-from ...exchanges.exchanges import Ended, Exchange
+from ...exchanges.exchanges import Ended
 from ...exchanges.message_pairs import Ends
 from ...frames.decoding import LocatedItem, RawFrame, located
-from ...rows import Located, Row
+from ...rows import Row
 from ..context import Context
 from ..extraction.messages import Extractor
 from ..extraction.record_batches import RECORDS_MESSAGES
 from ..group_events import APIS, CAUSES, Groups, events
-from .pairing import ItemPair, Pairing, TaskMessage, api_key_of, is_request, length
+from .pairing import ItemPair, Pairing, TaskMessage, api_key_of, exchange_of, is_request, length
 from .sessions import SessionStates
 from .task import MISSING, UNKNOWN, Restored, Task, Use
 
@@ -224,14 +224,5 @@ class Splitter:
         key = api_key_of(request.located)
         if key not in APIS or (pair.response is None and key not in CAUSES):
             return
-        ends = pair.ends
-        exchange = Exchange(
-            ends.connection, ends.client, ends.broker, self._row(request), self._row(pair.response)
-        )
+        exchange = exchange_of(pair, self._context.limits)
         self.group_rows += events(groups.handle(exchange), self._context)
-
-    def _row(self, message: TaskMessage | None) -> Row | None:
-        if message is None:
-            return None
-        item: Located = located(message.located, self._context.limits)
-        return item.row
