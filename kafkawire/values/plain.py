@@ -6,6 +6,7 @@ Source: org.apache.kafka.common.serialization (big-endian numbers; UUIDs as text
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -29,6 +30,8 @@ MSGPACK_CONTAINERS: Final = frozenset({*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xD
 
 Decode = Callable[[bytes], object]
 Encode = Callable[[Any], bytes]
+UUID_DIGITS: Final = (8, 4, 4, 4, 12)
+UUID_TEXT: Final = re.compile("-".join(f"([0-9a-fA-F]{{1,{most}}})" for most in UUID_DIGITS))
 
 
 def decode_json(data: bytes) -> object:
@@ -68,10 +71,21 @@ def decode_string(data: bytes) -> str:
         raise InvalidRecordValue(f"not UTF-8 (at byte {error.start})") from None
 
 
+def uuid_of(text: str) -> UUID:
+    """Read a UUID as `java.util.UUID.fromString` does; ValueError for anything else.
+
+    Leading zeros of the five parts may be left out; Python's `UUID` takes hyphens anywhere.
+    """
+    parts = UUID_TEXT.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"invalid UUID {text!r}")
+    return UUID("".join(map(str.zfill, parts.groups(), UUID_DIGITS)))
+
+
 def decode_uuid(data: bytes) -> UUID:
     """Decode the text of a UUID, or its 16 bytes."""
     try:
-        return UUID(bytes=data) if len(data) == 16 else UUID(decode_string(data))
+        return UUID(bytes=data) if len(data) == 16 else uuid_of(decode_string(data))
     except ValueError:
         raise InvalidRecordValue("not a UUID") from None
 
@@ -119,7 +133,7 @@ def encode_string(value: object) -> bytes:
 def encode_uuid(value: object) -> bytes:
     """Encode a UUID as text, as Kafka's UUIDSerializer does."""
     try:
-        return str(UUID(str(value))).encode()
+        return str(uuid_of(str(value))).encode()
     except ValueError:
         raise InvalidRecordValue(f"{value!r} is not a UUID") from None
 

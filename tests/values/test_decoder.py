@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from kafkawire.errors import InvalidRecordValue, MissingPackage, UnusableSchema
 from kafkawire.values import Bounds, DirectorySchemas, Schema, Subject, ValueDecoder, ValueFormat
 from kafkawire.values.framing import frame_bytes, message_indexes, message_name
+from kafkawire.values.plain import decode_uuid, encode_uuid
 from tests.fuzzing import examples
 
 ORDERS = Subject("orders")
@@ -284,3 +285,32 @@ def test_any_bytes_become_json(form: ValueFormat, data: bytes, in_header: bool) 
     found = ValueDecoder(form).decode(data, ORDERS, headers)
     assert found is not None
     json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("text", ["0-1-2-3-A", "00000000-0001-0002-0003-00000000000a"])
+def test_a_uuid_is_what_java_reads(text: str) -> None:
+    uuid = UUID(int=0x1_0002_0003_0000_0000_000A)
+    assert decode_uuid(text.encode()) == uuid
+    assert encode_uuid(text) == str(uuid).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0-1-2-3",
+        "0-1-2-3-",
+        "0-1-2-3-4-5",
+        "00000000000100020003000000000004",
+        "0000-00000001-0002-0003-000000000004",
+        "{00000000-0001-0002-0003-000000000004}",
+        "urn:uuid:00000000-0001-0002-0003-000000000004",
+        "00000000-0001-0002-0003-00000000000g",
+        "00000000-0001-0002-0003-0000000000004",
+    ],
+)
+def test_other_texts_are_no_uuids(text: str) -> None:
+    with pytest.raises(InvalidRecordValue, match="not a UUID"):
+        decode_uuid(text.encode())
+    with pytest.raises(InvalidRecordValue, match="is not a UUID"):
+        encode_uuid(text)

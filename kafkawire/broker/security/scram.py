@@ -18,16 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ...configs.scram import HASHES, NUMBERS
 from ...errors import RemoteProtocolError
 from .scram_messages import client_final, client_first
 
 if TYPE_CHECKING:
     from ...metadata import MetadataImage
 
-ITERATIONS: Final = 4096
-HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-NUMBERS: Final = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-"""Mechanism -> its number in requests and records (KIP-554)."""
 SALT_SIZE: Final = 24
 """Bytes of the salt of a new credential."""
 

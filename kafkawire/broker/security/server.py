@@ -16,12 +16,13 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from ...configs.scram import HASHES, ITERATIONS
 from ...errors import RemoteProtocolError
 from ...messages.api_key import ApiKey
 from ...sasl.oauthbearer import OAUTHBEARER
 from .jwt import TokenValidator
 from .oauthbearer import OAuthBearer, shown
-from .scram import HASHES, ITERATIONS, Credential, Scram, TokenCredential, credential
+from .scram import Credential, Scram, TokenCredential, credential
 from .session import EXPIRED, MIN_REAUTH_INTERVAL_MS, Session, session_end
 
 PLAIN: Final = "PLAIN"
@@ -110,7 +111,7 @@ class Users:
             return None
         key = mechanism, user
         if key not in self._scram:
-            self._scram[key] = credential(mechanism, password, self._new_salt(), ITERATIONS)
+            self._scram[key] = credential(mechanism, password, self._new_salt(), ITERATIONS.start)
         return self._scram[key]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
+from ...configs.scram import ITERATIONS
 from ...controller.operations.delegation_tokens import (
     Principal,
     is_expired,
     secret_key,
     secret_of,
 )
-from .scram import ITERATIONS, TokenCredential, credential
+from .scram import TokenCredential, credential
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,5 +37,5 @@ def token_credential(
         return None
     password = b64encode(secret_of(token_id, key)).decode()
     owner = Principal.parse(record.owner).name
-    derived = credential(mechanism, password, new_salt(), ITERATIONS)
+    derived = credential(mechanism, password, new_salt(), ITERATIONS.start)
     return TokenCredential(owner, derived, record.expiration_timestamp)

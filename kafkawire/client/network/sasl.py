@@ -14,10 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from ...configs.scram import HASHES
 from ...errors import LocalProtocolError, RemoteProtocolError
 from ...sasl.oauthbearer import OAUTHBEARER
 from .oauthbearer import OAuthBearer, OAuthBearerToken
-from .scram import HASHES, Scram
+from .scram import Scram
 
 PLAIN: Final = "PLAIN"
 WITH_PASSWORD: Final = (PLAIN, *HASHES)

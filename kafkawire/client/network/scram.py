@@ -17,10 +17,10 @@ import hmac
 from base64 import b64decode, b64encode
 from typing import Final
 
+from ...configs.scram import HASHES, ITERATIONS
 from ...errors import LocalProtocolError, RemoteProtocolError
 
-HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-MIN_ITERATIONS: Final = 4096
+MIN_ITERATIONS: Final = ITERATIONS.start
 """Fewer make brute-forcing a captured exchange too cheap; it is also Kafka's minimum."""
 MAX_ITERATIONS: Final = 1_000_000
 """More would let a hostile server keep this process busy."""

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 from typing import Final
 
+from ...configs.scram import HASHES, ITERATIONS, NUMBERS
 from ...messages.alter_user_scram_credentials_request import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -29,9 +30,8 @@ from ..state import ControllerState
 from .assignments import Refused
 
 E = ErrorCode
-HASHES: Final = {1: "sha256", 2: "sha512"}
+HASHES_BY_NUMBER: Final = {number: HASHES[name] for name, number in NUMBERS.items()}
 """Mechanism -> its hash."""
-ITERATIONS: Final = range(4096, 16384 + 1)
 Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
@@ -71,7 +71,7 @@ def _record(state: ControllerState, change: Change) -> Message:
         raise Refused(E.UNSUPPORTED_VERSION, message)
     if not change.name:
         raise Refused(E.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    if change.mechanism not in HASHES:
+    if change.mechanism not in HASHES_BY_NUMBER:
         raise Refused(E.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     if isinstance(change, ScramCredentialDeletion):
         if (change.name, change.mechanism) not in state.image.scram_credentials:
@@ -86,7 +86,7 @@ def _record(state: ControllerState, change: Change) -> Message:
 
 def credential_record(change: ScramCredentialUpsertion) -> UserScramCredentialRecord:
     """Return the record of a credential that is valid."""
-    name, salted = HASHES[change.mechanism], change.salted_password
+    name, salted = HASHES_BY_NUMBER[change.mechanism], change.salted_password
     client_key = hmac.digest(salted, b"Client Key", name)
     return UserScramCredentialRecord(
         name=change.name,

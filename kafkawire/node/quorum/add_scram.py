@@ -15,10 +15,9 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ...broker.security.scram import HASHES, NUMBERS
-from ...broker.security.scram import ITERATIONS as DEFAULT_ITERATIONS
 from ...configs.features import controller_features
-from ...controller.operations.scram_credentials import ITERATIONS, credential_record
+from ...configs.scram import HASHES, ITERATIONS, NUMBERS
+from ...controller.operations.scram_credentials import credential_record
 from ...controller.state import bootstrap_features
 from ...messages.alter_user_scram_credentials_request import ScramCredentialUpsertion
 from ...messages.user_scram_credential_record import UserScramCredentialRecord
@@ -63,7 +62,7 @@ def _record(value: str, new_salt: Callable[[], bytes]) -> UserScramCredentialRec
         raise ValueError("expected one of password and saltedpassword")
     if "saltedpassword" in fields and "salt" not in fields:
         raise ValueError("saltedpassword needs its salt")
-    iterations = _iterations(fields.get("iterations", str(DEFAULT_ITERATIONS)))
+    iterations = _iterations(fields.get("iterations", str(ITERATIONS.start)))
     salt = _base64(fields, "salt") if "salt" in fields else new_salt()
     if "saltedpassword" in fields:
         salted = _base64(fields, "saltedpassword")

@@ -9,9 +9,10 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ....broker.security.scram import HASHES, ITERATIONS, NUMBERS, SALT_SIZE
+from ....broker.security.scram import SALT_SIZE
 from ....client.arguments import text, whole
 from ....client.requests import CONTROLLER, LEAST_LOADED
+from ....configs.scram import HASHES, ITERATIONS, NUMBERS
 from ....errors import InvalidValue
 from ....messages.alter_user_scram_credentials_request import (
     AlterUserScramCredentialsRequest,
@@ -31,7 +32,6 @@ from ..calls import CallRunner, check
 from .values import ScramCredential
 
 NAMES: Final = {number: name for name, number in NUMBERS.items()}
-MOST_ITERATIONS: Final = 16_384
 
 
 def mechanism(name: object, argument: str = "mechanism") -> str:
@@ -50,7 +50,8 @@ def upsertion(
             f"expected ScramCredential, got {type(credential).__name__}", "credential"
         )
     scram = mechanism(credential.mechanism, "credential.mechanism")
-    iterations = whole(credential.iterations, "credential.iterations", ITERATIONS, MOST_ITERATIONS)
+    least, most = ITERATIONS[0], ITERATIONS[-1]
+    iterations = whole(credential.iterations, "credential.iterations", least, most)
     if not isinstance(password, str) or not password:
         raise InvalidValue("expected a text that is not empty", "password")
     salt = salt_of(SALT_SIZE)
