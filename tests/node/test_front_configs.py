@@ -169,3 +169,13 @@ def test_a_controller_forwards_what_brokers_have_checked() -> None:
     request = some.IncrementalAlterConfigsRequest(resources=[resource])
     response = client.exchange(request, 1, IncrementalAlterConfigsResponse)
     assert response.responses[0].error_code == E.BROKER_ID_NOT_REGISTERED, "of the controller"
+
+
+@pytest.mark.parametrize("key", ["group.streams.max.size", "log.remote.copy.lag.ms"])
+def test_a_key_of_other_releases_is_stored_and_not_used(key: str) -> None:
+    """As a real Kafka 3.9 does, whatever the value is."""
+    harness = NodeHarness(release="3.9")
+    settings = harness.front.broker.broker.settings
+    assert altered(harness, (BROKER, "", key, "many")) == [E.NONE]
+    assert key not in settings.given
+    assert altered(NodeHarness(), (BROKER, "", key, "many")) != [E.NONE]

@@ -22,6 +22,7 @@ from ...configs import (
     prefixed,
     topic_configs,
 )
+from ...configs.keys import OUTSIDE
 
 DYNAMIC: Final = (
     ConfigSource.DYNAMIC_BROKER_CONFIG,
@@ -84,6 +85,10 @@ class Settings:
     def key(self, name: str) -> ConfigKey | None:
         """Return a key of the release, or one that only others have; None for an unknown key."""
         return self.keys.get(name) or BROKER_CONFIGS.get(name)
+
+    def lacks(self, name: str) -> bool:
+        """Whether only other releases have a key: any value of it is stored, and used nowhere."""
+        return name in BROKER_CONFIGS and name not in OUTSIDE and name not in self.keys
 
     def default(self, name: str) -> str | None:
         """Return a key's default in the release; KeyError for an unknown key."""

@@ -21,7 +21,7 @@ from ...configs import (
     source_of,
 )
 from ...configs.rules import broker_error, group_error, key_error
-from ...controller.operations.alter_configs import DELETE, changes
+from ...controller.operations.alter_configs import DELETE, SET, changes
 from ...controller.operations.assignments import Refused
 from ...controller.operations.refusals import refusal
 from ...messages.alter_configs_request import AlterConfigsRequest
@@ -191,6 +191,10 @@ class CheckedForwarding(ForwardingManager):
             expected = f"expected {self._own} or empty string, but received {name}"
             return E.INVALID_REQUEST, f"Unexpected broker id, {expected}"
         values = self._settings.altered(source_of(name))
+        absent = {each.name for each in configs if self._settings.lacks(each.name)}
+        if any(each.name in absent and _extends(each) for each in configs):
+            return E.UNKNOWN_SERVER_ERROR, None
+        configs = [each for each in configs if each.name not in absent]
         try:
             wanted = changes(body, configs, values, ResourceType.BROKER)
         except Refused as refused:
@@ -204,6 +208,11 @@ class CheckedForwarding(ForwardingManager):
             if reason is None and value is not None and key not in own:
                 reason = broker_error(key, value, self._settings.text)
         return None if reason is None else (E.INVALID_REQUEST, reason)
+
+
+def _extends(config: Any) -> bool:
+    """Whether a change depends on the type of its key; those of AlterConfigs do not."""
+    return getattr(config, "config_operation", SET) not in (SET, DELETE)
 
 
 def _unknown_type(type: int) -> Check:

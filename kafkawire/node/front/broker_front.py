@@ -225,6 +225,7 @@ class BrokerFront:
                     name: value
                     for name, value in image.config(ResourceType.BROKER, resource).items()
                     if config_error(BROKER_CONFIGS.get(name), name, value) is None
+                    and not self._settings.lacks(name)
                 }
                 for resource in (ALL_BROKERS, str(self._node_id))
             }
