@@ -216,3 +216,9 @@ def test_errors_pickle_and_keep_their_text(error: ClientError) -> None:
     assert str(again) == str(error)
     assert isinstance(error, KafkaWireError)
     assert error.retriable is (type(error) in (BrokerError, RequestFailed))
+
+
+def test_an_address_without_a_port_has_kafkas() -> None:
+    config = read_config(PRODUCER_KEYS, {"bootstrap.servers": "localhost, [::1], other:9093"})
+    expected = ("localhost", 9092), ("::1", 9092), ("other", 9093)
+    assert config["bootstrap.servers"] == expected

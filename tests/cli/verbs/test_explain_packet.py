@@ -191,7 +191,7 @@ def test_truncated_messages_are_explained_up_to_their_end() -> None:
 
 MISTAKES = [
     ([KCAT, "--packet", "5"], "no Kafka message ends in packet 5; the nearest that do: 4 and 6"),
-    ([KCAT, "--exchange", "1"], "no Kafka message ends in packet 1; the nearest that do: 4"),
+    ([KCAT, "--exchange", "1"], "no Kafka message ends in packet 1; the nearest that does: 4"),
     ([KCAT, "--packet", "9999"], "no packet 9999: the capture has 203"),
     ([KCAT, "--packet", "0"], "0 is not in the range"),
     ([KCAT, KCAT, "--packet", "4"], "expected one capture file"),

@@ -205,7 +205,8 @@ def _captured(path: str, number: int, whole: bool, brokers: Known) -> list[Packe
     if number > search.packets:
         raise inputs.InputError(f"{path}: no packet {number}: the capture has {search.packets}")
     near = [str(each) for each in (search.before, search.after) if each]
-    hint = f"; the nearest that do: {' and '.join(near)}" if near else ""
+    one = "does" if len(near) == 1 else "do"
+    hint = f"; the nearest that {one}: {' and '.join(near)}" if near else ""
     raise inputs.InputError(
         f"{path}: no {'Kafka ' * (brokers.package is None)}message ends in packet {number}{hint}"
     )
