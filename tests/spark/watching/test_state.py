@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafkawire.capture.files.blocks import NO_TIME
@@ -59,16 +59,24 @@ def test_captures_cut_anywhere(some_sets: dict[str, list[str]]) -> None:
             assert counted(made.finished(each)) == counted_sets([files], each), (seed, name, each)
 
 
-SPLIT = ("ck-group-range.pcap", "ck-848.pcap", "kjs-all.pcap", "kcat-kf--loss.pcap")
-"""Groups of both protocols, fetch sessions, pipelined requests, missing packets."""
+SESSIONS = "incidents/expelled-members-java.pcap.gz"
+SPLIT = (
+    SESSIONS,
+    "captures/ck-group-range.pcap",
+    "captures/ck-848.pcap",
+    "captures/kjs-all.pcap",
+    "captures/kcat-kf--loss.pcap",
+)
+"""Fetch sessions, groups of both protocols, pipelined requests, missing packets."""
 
 
 @cache
 def split_packets(capture: str) -> tuple[tuple[str, ...], pa.Table]:
-    return packets([str(FIXTURES / "captures" / capture)], parse({}))
+    return packets([str(FIXTURES / capture)], parse({}))
 
 
 @settings(max_examples=12)
+@example(SESSIONS, {0.25, 0.5, 0.75})
 @given(st.sampled_from(SPLIT), st.sets(st.floats(0, 1, exclude_max=True), max_size=12))
 def test_any_split_has_the_rows_of_a_job(capture: str, cuts: set[float]) -> None:
     """The watch restarts between any two batches: each begins with a state as bytes alone."""
@@ -80,7 +88,7 @@ def test_any_split_has_the_rows_of_a_job(capture: str, cuts: set[float]) -> None
     ]
     made = decode_batches(names, batches)
     for each in TABLES:
-        want = counted_sets([(str(FIXTURES / "captures" / capture),)], each)
+        want = counted_sets([(str(FIXTURES / capture),)], each)
         assert counted(made.finished(each)) == want, each
 
 
