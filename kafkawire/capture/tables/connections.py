@@ -27,6 +27,55 @@ VERSIONS: Final = list_of(
     struct_of(api_key=INT16, api_name=TEXT, api_version=INT16, requests=INT64)
 )
 
+MEASURED: Final[tuple[tuple[Column, Callable[[Ended], int | None]], ...]] = (
+    (
+        Column("retransmitted_bytes", INT64, "Bytes that were captured again, in no message."),
+        lambda ended: ended.repeated_bytes,
+    ),
+    (
+        Column(
+            "client_rtt_ns",
+            INT64,
+            "Round-trip time between the capturing host and the client, from TCP's handshake; null "
+            "if that was not captured.",
+        ),
+        lambda ended: ended.client_tcp.rtt_ns,
+    ),
+    (
+        Column(
+            "broker_rtt_ns",
+            INT64,
+            "The same of the broker: the part of each latency that is the network.",
+        ),
+        lambda ended: ended.broker_tcp.rtt_ns,
+    ),
+    (
+        Column("client_mss", INT64, "Maximum segment size of the client; null if unknown."),
+        lambda ended: ended.client_tcp.mss,
+    ),
+    (
+        Column("broker_mss", INT64, "Maximum segment size of the broker; null if unknown."),
+        lambda ended: ended.broker_tcp.mss,
+    ),
+    (
+        Column("client_zero_windows", INT64, "How often the client's receive window closed."),
+        lambda ended: ended.client_tcp.zero_windows,
+    ),
+    (
+        Column("broker_zero_windows", INT64, "How often the broker's receive window closed."),
+        lambda ended: ended.broker_tcp.zero_windows,
+    ),
+    (
+        Column("client_window_closed_ns", INT64, "How long the client's window was closed in all."),
+        lambda ended: ended.client_tcp.closed_ns,
+    ),
+    (
+        Column("broker_window_closed_ns", INT64, "How long the broker's window was closed in all."),
+        lambda ended: ended.broker_tcp.closed_ns,
+    ),
+)
+"""The columns that no message has, and what computes each of a closed connection."""
+
 COLUMNS: Final[Columns] = (
     Column("connection", INT64, "Number of the connection, from 0 in order of appearance."),
     Column("client", TEXT, "Address and port of the client."),
@@ -63,24 +112,7 @@ COLUMNS: Final[Columns] = (
     Column("gap_bytes", INT64, "Bytes missing in gaps."),
     Column("other_bytes", INT64, "Captured bytes that are not part of a complete message."),
     Column("problems", INT64, "Complete messages whose status is not `ok`."),
-    Column("retransmitted_bytes", INT64, "Bytes that were captured again, in no message."),
-    Column(
-        "client_rtt_ns",
-        INT64,
-        "Round-trip time between the capturing host and the client, from TCP's handshake; null if "
-        "that was not captured.",
-    ),
-    Column(
-        "broker_rtt_ns",
-        INT64,
-        "The same of the broker: the part of each latency that is the network.",
-    ),
-    Column("client_mss", INT64, "Maximum segment size of the client; null if unknown."),
-    Column("broker_mss", INT64, "Maximum segment size of the broker; null if unknown."),
-    Column("client_zero_windows", INT64, "How often the client's receive window closed."),
-    Column("broker_zero_windows", INT64, "How often the broker's receive window closed."),
-    Column("client_window_closed_ns", INT64, "How long the client's window was closed in all."),
-    Column("broker_window_closed_ns", INT64, "How long the broker's window was closed in all."),
+    *(column for column, _ in MEASURED),
 )
 
 KAFKA: Final = "kafka"
@@ -176,7 +208,6 @@ class ConnectionStats:
 
     def row(self, ended: Ended, context: Context) -> tuple[Any, ...]:
         """Build the row of the connection."""
-        client, broker = ended.client_tcp, ended.broker_tcp
         return (
             ended.connection,
             ended.client,
@@ -202,15 +233,7 @@ class ConnectionStats:
             self.gap_bytes,
             self.other_bytes,
             self.problems,
-            ended.repeated_bytes,
-            client.rtt_ns,
-            broker.rtt_ns,
-            client.mss,
-            broker.mss,
-            client.zero_windows,
-            broker.zero_windows,
-            client.closed_ns,
-            broker.closed_ns,
+            *(value(ended) for _, value in MEASURED),
         )
 
 
