@@ -8,6 +8,7 @@ import pytest
 
 from kafkawire.capture.exchanges.exchanges import UNMEASURED, Ended, TcpSide
 from kafkawire.capture.multifile import Traffic
+from kafkawire.capture.tables.connections import MEASURED
 from tests.capture.wire import ACK, MILLISECOND
 from tests.capture.written import BROKER, CLIENT, Scenario
 
@@ -81,3 +82,19 @@ def test_resets_have_no_window(tmp_path: Path) -> None:
     story = Scenario().request("Metadata", 5).respond("Metadata", 5)
     story.window = 0
     assert measured(story.reset(), tmp_path)[BROKER].zero_windows == 0
+
+
+def test_columns_that_no_message_has() -> None:
+    client, broker = TcpSide(True, True, 1, 2, 3, 4), TcpSide(True, True, 5, 6, 7, 8)
+    ended = Ended(1, "c:1", "b:2", 1, 2, 0, 0, False, 10, 9, client, broker)
+    assert {column.name: value(ended) for column, value in MEASURED} == {
+        "retransmitted_bytes": 9,
+        "client_rtt_ns": 1,
+        "broker_rtt_ns": 5,
+        "client_mss": 2,
+        "broker_mss": 6,
+        "client_zero_windows": 3,
+        "broker_zero_windows": 7,
+        "client_window_closed_ns": 4,
+        "broker_window_closed_ns": 8,
+    }
