@@ -1,0 +1,293 @@
+"""OAUTHBEARER at a real Apache Kafka and at our broker: the same outcome for each token."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from kafkawire import ErrorCode
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.messages.metadata_response import MetadataResponse
+from kafkawire.messages.sasl_authenticate_request import SaslAuthenticateRequest
+from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
+from kafkawire.messages.sasl_handshake_request import SaslHandshakeRequest
+from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from kafkawire.sasl.oauthbearer import initial_response
+
+from ...broker.security.jwts import AUDIENCE, ISSUER, Issuer, claims, part, unsecured
+from ...real.broker import JAAS, Broker, free_ports
+from ...real.java import Installation
+from ...real.wire import HOST, Wire
+
+pytestmark = [pytest.mark.timeout(600)]
+HANDLER: Final = f"{JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+MODULE: Final = f"{JAAS}.oauthbearer.OAuthBearerLoginModule required"
+REQUIRED: Final = "listener.name.scoped.oauthbearer.sasl.jaas.config"
+MINUTE_MS: Final = 60_000
+NOW: Final = int(time.time())
+VALID: Final = claims(NOW)
+Outcome = tuple[object, ...]
+
+
+class Ports(NamedTuple):
+    """The ports of listeners: tokens without a signature, with a required scope, and signed."""
+
+    plain: int
+    scoped: int
+    signed: int
+
+
+def keys_of_listeners(jwks: Path) -> dict[str, str]:
+    """Return what both brokers have."""
+    signed = "listener.name.signed.oauthbearer"
+    return {
+        "listener.name.plain.oauthbearer.sasl.jaas.config": f"{MODULE};",
+        REQUIRED: (
+            f'{MODULE} unsecuredValidatorRequiredScope="read write"'
+            ' unsecuredValidatorAllowableClockSkewMs="60000"'
+            ' unsecuredValidatorPrincipalClaimName="name" unsecuredValidatorScopeClaimName="scp"'
+            ' unsecuredLoginStringClaim_sub="broker";'
+        ),
+        f"{signed}.sasl.jaas.config": f"{MODULE};",
+        f"{signed}.sasl.server.callback.handler.class": HANDLER,
+        "listener.name.signed.sasl.oauthbearer.jwks.endpoint.url": jwks.as_uri(),
+        "listener.name.signed.sasl.oauthbearer.expected.audience": f"other,{AUDIENCE}",
+        "listener.name.signed.sasl.oauthbearer.expected.issuer": ISSUER,
+    }
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Issuer:
+    """The issuer of the signed tokens."""
+    return Issuer()
+
+
+@pytest.fixture(scope="module")
+def jwks(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file with its keys."""
+    path = tmp_path_factory.mktemp("keys") / "keys.json"
+    path.write_text(issuer.jwks())
+    return path
+
+
+@pytest.fixture(scope="module")
+def real(
+    installation: Installation, jwks: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ports]:
+    """A real Kafka."""
+    port, controller, *ports = free_ports(5)
+    broker = Broker(installation, tmp_path_factory.mktemp("oauth"), port, ports[0], controller)
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks.as_uri()}"
+    broker.installation = replace(installation, options=(*installation.options, allowed))
+    names = ("PLAIN", "SCOPED", "SIGNED")
+    addresses = ",".join(f"{name}://{HOST}:{at}" for name, at in zip(names, ports, strict=True))
+    broker.format(
+        {
+            "listeners": f"CLIENTS://{HOST}:{port},{addresses},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": f"CLIENTS://{HOST}:{port},{addresses}",
+            "listener.security.protocol.map": ",".join(
+                (
+                    "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                    *(f"{name}:SASL_PLAINTEXT" for name in names),
+                )
+            ),
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            **keys_of_listeners(jwks),
+        }
+    )
+    try:
+        broker.start()
+        yield Ports(*ports)
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="module")
+def ours(jwks: Path) -> Iterator[Ports]:
+    """Our broker with the same keys."""
+    settings = {
+        "listeners": "PLAIN://:0,SCOPED://:0,SIGNED://:0",
+        "listener.security.protocol.map": ",".join(
+            f"{name}:SASL_PLAINTEXT" for name in ("PLAIN", "SCOPED", "SIGNED")
+        ),
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        **keys_of_listeners(jwks),
+    }
+    with ServerThread(ServerConfig(settings=settings)) as server:
+        yield Ports(*(server.ports(name)[1] for name in ("PLAIN", "SCOPED", "SIGNED")))
+
+
+def outcome(port: int, *messages: bytes) -> Outcome:
+    """What becomes of a client that sends messages, and acknowledges a rejection."""
+    seen: list[object] = []
+    with Wire(port) as wire:
+        handshake = SaslHandshakeRequest(mechanism="OAUTHBEARER")
+        wire.exchange(handshake, 1, SaslHandshakeResponse)
+        for message in messages:
+            response = wire.exchange(
+                SaslAuthenticateRequest(auth_bytes=message), 2, SaslAuthenticateResponse
+            )
+            error = ErrorCode(response.error_code)
+            lifetime = round(response.session_lifetime_ms / MINUTE_MS)
+            seen.append((error.name, response.auth_bytes, lifetime))
+            if error is not ErrorCode.NONE:
+                return (*seen, response.error_message)
+        try:
+            wire.exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
+        except ConnectionError:
+            return (*seen, "closed")
+    return (*seen, "served")
+
+
+def first(value: str, authzid: str = "", **extensions: str) -> bytes:
+    """Return the first message of a client."""
+    data = initial_response(value, extensions)
+    return data.replace(b"n,,", f"n,a={authzid},".encode(), 1) if authzid else data
+
+
+UNSECURED: Final[dict[str, str]] = {
+    "valid": unsecured(VALID),
+    "no iat": unsecured(claims(NOW, iat=None)),
+    "fractions": unsecured(VALID | {"iat": NOW - 0.5, "exp": NOW + 600.25}),
+    "far future": unsecured(VALID | {"exp": NOW + 10**9}),
+    "more parameters": unsecured(VALID, {"alg": "none", "typ": "JWT", "kid": "1"}),
+    "padding": f"{part({'alg': 'none'})}.{part(VALID)}.",
+    "expired": unsecured(VALID | {"exp": NOW - 30}),
+    "issued later": unsecured(VALID | {"iat": NOW + 600}),
+    "exp at iat": unsecured(VALID | {"iat": NOW - 60, "exp": NOW - 60}),
+    "no exp": unsecured(claims(NOW, exp=None)),
+    "exp as a text": unsecured(VALID | {"exp": str(NOW + 600)}),
+    "iat as a text": unsecured(VALID | {"iat": "1"}),
+    "no sub": unsecured(claims(NOW, sub=None)),
+    "blank sub": unsecured(VALID | {"sub": "  "}),
+    "number as sub": unsecured(VALID | {"sub": 1}),
+    "list as sub": unsecured(VALID | {"sub": ["alice"]}),
+    "scope": unsecured(VALID | {"scope": "read"}),
+    "number as scope": unsecured(VALID | {"scope": 1}),
+    "another algorithm": unsecured(VALID, {"alg": "RS256"}),
+    "case of none": unsecured(VALID, {"alg": "NONE"}),
+    "signature": unsecured(VALID, signature="c2ln"),
+    "two parts": "a.b",
+    "four parts": f"{unsecured(VALID)}c.d",
+    "two dots": f"{part({'alg': 'none'})}..",
+    "no base64url": f"{part({'alg': 'none'})}.a+b/.",
+    "length of base64url": f"{part({'alg': 'none'})}.abcde.",
+    "no JSON": unsecured("x"),
+    "NaN": unsecured('{"sub":"alice","exp":NaN}'),
+    "deep": unsecured('{"sub":' + "[" * 5000 + "]" * 5000 + "}"),
+}
+
+
+VALID_UNSECURED: Final = frozenset(
+    {"valid", "no iat", "fractions", "far future", "more parameters", "padding", "scope"}
+)
+
+
+@pytest.mark.parametrize("name", UNSECURED)
+def test_tokens_without_a_signature(real: Ports, ours: Ports, name: str) -> None:
+    messages = first(UNSECURED[name]), b"\x01"
+    if name in (
+        "valid",
+        "no iat",
+        "fractions",
+        "far future",
+        "more parameters",
+        "padding",
+        "scope",
+    ):
+        messages = messages[:1]
+    expected = outcome(real.plain, *messages)
+    assert outcome(ours.plain, *messages) == expected
+
+
+SCOPED: Final[dict[str, dict[str, Any]]] = {
+    "valid": {"name": "bob", "scp": ["write", "read", "x"]},
+    "expired within the skew": {"name": "bob", "scp": ["write", "read"], "exp": NOW - 5},
+    "one text": {"name": "bob", "scp": "read write"},
+    "one item": {"name": "bob", "scp": ["read"]},
+    "no scope": {"name": "bob"},
+    "no name": {"scp": ["write", "read"]},
+}
+
+
+@pytest.mark.parametrize("name", SCOPED)
+def test_options_of_the_login_module(real: Ports, ours: Ports, name: str) -> None:
+    messages = (first(unsecured(VALID | SCOPED[name])),)
+    if name != "valid" and "skew" not in name:
+        messages = (*messages, b"\x01")
+    assert outcome(ours.scoped, *messages) == outcome(real.scoped, *messages)
+
+
+SIGNED: Final[dict[str, Callable[[Issuer], str]]] = {
+    "RS256": lambda issuer: issuer.sign(VALID),
+    "RS512": lambda issuer: issuer.sign(VALID, "RS512"),
+    "PS256": lambda issuer: issuer.sign(VALID, "PS256"),
+    "ES256": lambda issuer: issuer.sign(VALID, "ES256"),
+    "no key id": lambda issuer: issuer.sign(VALID, kid=None),
+    "more parameters": lambda issuer: issuer.sign(VALID, typ="at+jwt", custom=[1]),
+    "several audiences": lambda issuer: issuer.sign(VALID | {"aud": ["x", AUDIENCE]}),
+    "scope": lambda issuer: issuer.sign(VALID | {"scope": ["a", "b"]}),
+    "expired within the skew": lambda issuer: issuer.sign(VALID | {"exp": NOW + 5}),
+    "expired": lambda issuer: issuer.sign(VALID | {"exp": NOW - 50}),
+    "not yet": lambda issuer: issuer.sign(VALID | {"nbf": NOW + 1000}),
+    "exp before iat": lambda issuer: issuer.sign(VALID | {"iat": NOW + 7000}),
+    "no exp": lambda issuer: issuer.sign(claims(NOW, exp=None)),
+    "no iat": lambda issuer: issuer.sign(claims(NOW, iat=None)),
+    "no sub": lambda issuer: issuer.sign(claims(NOW, sub=None)),
+    "no audience": lambda issuer: issuer.sign(claims(NOW, aud=None)),
+    "no issuer": lambda issuer: issuer.sign(claims(NOW, iss=None)),
+    "another audience": lambda issuer: issuer.sign(VALID | {"aud": "x"}),
+    "another issuer": lambda issuer: issuer.sign(VALID | {"iss": f"{ISSUER}/"}),
+    "a scope twice": lambda issuer: issuer.sign(VALID | {"scope": ["a", "a"]}),
+    "a claim twice": lambda issuer: issuer.sign(json.dumps(VALID)[:-1] + ',"sub":"x"}'),
+    "another key": lambda issuer: issuer.sign(VALID, key=issuer.other),
+    "another key with the id": lambda issuer: issuer.sign(VALID, key=issuer.other, kid="rsa"),
+    "another type of key": lambda issuer: issuer.sign(VALID, kid="ec"),
+    "no signature": lambda _: unsecured(VALID),
+    "an empty signature": lambda issuer: f"{issuer.sign(VALID).rpartition('.')[0]}.",
+    "no JSON": lambda issuer: issuer.sign("x"),
+}
+ACCEPTED: Final = 9
+"""The first rows of the table."""
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_signed_tokens(real: Ports, ours: Ports, issuer: Issuer, name: str) -> None:
+    messages = [first(SIGNED[name](issuer)), b"\x01"]
+    if list(SIGNED).index(name) < ACCEPTED:
+        del messages[1]
+    expected = outcome(real.signed, *messages)
+    assert outcome(ours.signed, *messages) == expected
+    assert (expected[-1] == "served") is (len(messages) == 1)
+
+
+def test_the_messages_of_the_mechanism(real: Ports, ours: Ports) -> None:
+    """Errors of malformed messages have texts of their own, as those of other mechanisms."""
+    value, expired = unsecured(VALID), unsecured(VALID | {"exp": 1})
+    for messages, with_text in (
+        ([first(value, logicalCluster="lkc-1")], True),
+        ([first(value, "alice")], True),
+        ([first(value, "bob")], True),
+        ([first(expired, "bob"), b"\x01"], True),
+        ([first(expired), first(value)], True),
+        ([first(expired), first(expired), b"\x01"], True),
+        ([first(expired), b"\x00"], False),
+        ([b"\x01"], False),
+        ([b"y" + first(value)[1:]], False),
+        ([first(value).replace(b"Bearer", b"bearer")], True),
+        ([first(value).replace(b"Bearer", b"Basic")], False),
+        ([first(value)[:-1]], False),
+        ([first(value, a="")], False),
+    ):
+        seen = [outcome(ports.plain, *messages) for ports in (real, ours)]
+        if not with_text:
+            seen = [each[:-1] for each in seen]
+        assert seen[1] == seen[0], messages
