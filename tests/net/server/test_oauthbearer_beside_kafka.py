@@ -132,9 +132,11 @@ def outcome(port: int, *messages: bytes) -> Outcome:
         handshake = SaslHandshakeRequest(mechanism="OAUTHBEARER")
         wire.exchange(handshake, 1, SaslHandshakeResponse)
         for message in messages:
-            response = wire.exchange(
-                SaslAuthenticateRequest(auth_bytes=message), 2, SaslAuthenticateResponse
-            )
+            request = SaslAuthenticateRequest(auth_bytes=message)
+            try:
+                response = wire.exchange(request, 2, SaslAuthenticateResponse)
+            except ConnectionError:
+                return (*seen, "closed")
             error = ErrorCode(response.error_code)
             lifetime = round(response.session_lifetime_ms / MINUTE_MS)
             seen.append((error.name, response.auth_bytes, lifetime))
@@ -193,7 +195,7 @@ VALID_UNSECURED: Final = frozenset(
 
 @pytest.mark.parametrize("name", UNSECURED)
 def test_tokens_without_a_signature(real: Ports, ours: Ports, name: str) -> None:
-    messages = first(UNSECURED[name]), b"\x01"
+    messages = [first(UNSECURED[name]), b"\x01"]
     if name in (
         "valid",
         "no iat",
@@ -210,7 +212,7 @@ def test_tokens_without_a_signature(real: Ports, ours: Ports, name: str) -> None
 
 SCOPED: Final[dict[str, dict[str, Any]]] = {
     "valid": {"name": "bob", "scp": ["write", "read", "x"]},
-    "expired within the skew": {"name": "bob", "scp": ["write", "read"], "exp": NOW - 5},
+    "expired within the skew": {"name": "bob", "scp": ["write", "read"], "exp": NOW - 1},
     "one text": {"name": "bob", "scp": "read write"},
     "one item": {"name": "bob", "scp": ["read"]},
     "no scope": {"name": "bob"},
@@ -220,10 +222,14 @@ SCOPED: Final[dict[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", SCOPED)
 def test_options_of_the_login_module(real: Ports, ours: Ports, name: str) -> None:
-    messages = (first(unsecured(VALID | SCOPED[name])),)
+    messages = [first(unsecured(VALID | SCOPED[name]))]
     if name != "valid" and "skew" not in name:
-        messages = (*messages, b"\x01")
-    assert outcome(ours.scoped, *messages) == outcome(real.scoped, *messages)
+        messages.append(b"\x01")
+    seen = [outcome(ports.scoped, *messages) for ports in (real, ours)]
+    if "skew" in name:  # accepted, and the session has ended
+        assert [each[0] for each in seen] == [("NONE", b"", 0)] * 2
+    else:
+        assert seen[1] == seen[0]
 
 
 SIGNED: Final[dict[str, Callable[[Issuer], str]]] = {
@@ -235,7 +241,7 @@ SIGNED: Final[dict[str, Callable[[Issuer], str]]] = {
     "more parameters": lambda issuer: issuer.sign(VALID, typ="at+jwt", custom=[1]),
     "several audiences": lambda issuer: issuer.sign(VALID | {"aud": ["x", AUDIENCE]}),
     "scope": lambda issuer: issuer.sign(VALID | {"scope": ["a", "b"]}),
-    "expired within the skew": lambda issuer: issuer.sign(VALID | {"exp": NOW + 5}),
+    "expired within the skew": lambda issuer: issuer.sign(VALID | {"exp": int(time.time()) - 5}),
     "expired": lambda issuer: issuer.sign(VALID | {"exp": NOW - 50}),
     "not yet": lambda issuer: issuer.sign(VALID | {"nbf": NOW + 1000}),
     "exp before iat": lambda issuer: issuer.sign(VALID | {"iat": NOW + 7000}),
@@ -264,13 +270,19 @@ def test_signed_tokens(real: Ports, ours: Ports, issuer: Issuer, name: str) -> N
     messages = [first(SIGNED[name](issuer)), b"\x01"]
     if list(SIGNED).index(name) < ACCEPTED:
         del messages[1]
-    expected = outcome(real.signed, *messages)
-    assert outcome(ours.signed, *messages) == expected
-    assert (expected[-1] == "served") is (len(messages) == 1)
+    seen = [outcome(ports.signed, *messages) for ports in (real, ours)]
+    if "skew" in name:  # accepted, and the session has ended
+        assert [each[0] for each in seen] == [("NONE", b"", 0)] * 2
+    else:
+        assert seen[1] == seen[0]
+        assert (seen[0][-1] == "served") is (len(messages) == 1)
 
 
 def test_the_messages_of_the_mechanism(real: Ports, ours: Ports) -> None:
-    """Errors of malformed messages have texts of their own, as those of other mechanisms."""
+    """Errors of malformed messages have texts of their own, as those of other mechanisms.
+
+    Another scheme than Bearer is not among them: Kafka closes the connection without a response.
+    """
     value, expired = unsecured(VALID), unsecured(VALID | {"exp": 1})
     for messages, with_text in (
         ([first(value, logicalCluster="lkc-1")], True),
@@ -283,7 +295,6 @@ def test_the_messages_of_the_mechanism(real: Ports, ours: Ports) -> None:
         ([b"\x01"], False),
         ([b"y" + first(value)[1:]], False),
         ([first(value).replace(b"Bearer", b"bearer")], True),
-        ([first(value).replace(b"Bearer", b"Basic")], False),
         ([first(value)[:-1]], False),
         ([first(value, a="")], False),
     ):

@@ -1,0 +1,110 @@
+"""Real clients authenticate with tokens at our broker, without a signature and with one; ACLs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import confluent_kafka
+import pytest
+
+from kafkawire.client.config import Setting
+from kafkawire.client.failures import BrokerError
+from kafkawire.client.security import OAuthBearerToken
+from kafkawire.net.producer import Producer
+from kafkawire.net.server import ServerConfig
+from kafkawire.net.server_thread import ServerThread
+from tests.interop.implementations import until
+
+from ...broker.security.jwts import AUDIENCE, ISSUER, Issuer, claims, unsecured
+
+pytestmark = pytest.mark.timeout(600)
+SETTINGS: Final = {
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS;User:alice",
+}
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Issuer:
+    """The issuer of the signed tokens."""
+    return Issuer()
+
+
+@pytest.fixture(params=["unsecured", "signed"])
+def server(
+    request: pytest.FixtureRequest, issuer: Issuer, tmp_path: Path
+) -> Iterator[tuple[ServerThread, Any]]:
+    """A broker, and what makes the tokens that it accepts of their claims."""
+    settings = dict(SETTINGS)
+    if request.param == "signed":
+        path = tmp_path / "keys.json"
+        path.write_text(issuer.jwks())
+        settings |= {
+            "sasl.oauthbearer.jwks.endpoint.url": path.as_uri(),
+            "sasl.oauthbearer.expected.audience": AUDIENCE,
+            "sasl.oauthbearer.expected.issuer": ISSUER,
+        }
+    with ServerThread(ServerConfig(topics={"t": 1}, settings=settings)) as thread:
+        yield thread, unsecured if request.param == "unsecured" else issuer.sign
+
+
+def test_our_client_and_acls_of_its_principal(server: tuple[ServerThread, Any]) -> None:
+    thread, make_token = server
+
+    async def produce(user: str) -> int:
+        value = make_token(claims(time.time(), sub=user))
+        config: dict[str, Setting] = {
+            "bootstrap.servers": thread.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauth.token.provider": lambda: OAuthBearerToken(value),
+        }
+        async with Producer(config) as producer:
+            return (await producer.deliver("t", b"v")).offset
+
+    assert asyncio.run(produce("alice")) == 0
+    with pytest.raises(BrokerError, match="TOPIC_AUTHORIZATION_FAILED"):
+        asyncio.run(produce("bob"))
+    assert {each.request.user for each in thread.requests_of("Produce")} == {"alice"}
+
+
+def test_librdkafka(server: tuple[ServerThread, Any]) -> None:
+    thread, make_token = server
+    reported: list[int] = []
+
+    def connect(**more: Any) -> confluent_kafka.Producer:
+        values = claims(time.time(), **more)
+
+        def token(_config: str) -> tuple[str, float]:
+            return make_token(values), time.time() + 3600
+
+        return confluent_kafka.Producer(
+            {
+                "bootstrap.servers": thread.bootstrap,
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "OAUTHBEARER",
+                "oauth_cb": token,
+                "error_cb": lambda error: reported.append(error.code()),
+                "log_level": 0,
+            }
+        )
+
+    producer = connect()
+    delivered: list[int | None] = []
+    producer.produce("t", b"v", on_delivery=lambda _, message: delivered.append(message.offset()))
+    producer.flush(60)
+    assert delivered == [0]
+    expired = connect(exp=1_000)
+
+    def authentication_failed() -> bool:
+        expired.poll(0.05)
+        return confluent_kafka.KafkaError._AUTHENTICATION in reported
+
+    until(authentication_failed)
+    until(lambda: any("authentication failed" in each.reason for each in thread.closed))
+    assert not any("eyJ" in each.reason for each in thread.closed)
