@@ -128,6 +128,8 @@ SLOW: Final = (
     "net/server/test_fixture.py::test_a_marker_that_is_wrong_fails_its_test_in_plain_words",
     "net/test_wrong_types.py",
     "node/groups/test_simulation.py",
+    "node/pipelines/test_mutants.py",
+    "node/pipelines/test_simulation.py",
     "node/test_damage.py",
     "node/test_log_directories.py",
     "node/test_metadata_log.py",

@@ -10,6 +10,8 @@ from tests.broker.replication.session_model import MUTANTS as FETCH_SESSIONS
 from tests.controller.mutants import MUTANTS as CONTROLLER
 from tests.node.groups.mutants import MUTANTS as GROUPS
 from tests.node.mutants import MUTANTS as NODE
+from tests.node.pipelines.mutants import MUTANTS as PIPELINES
+from tests.node.pipelines.transaction_mutants import MUTANTS as TRANSACTIONS
 from tests.node.zookeeper.mutants import MUTANTS as ZOOKEEPER
 from tests.raft.mutants import MUTANTS as RAFT
 from tests.replication.mutants import MUTANTS as REPLICATION
@@ -25,6 +27,8 @@ PACKAGES: Final[Mapping[str, Iterable[str]]] = {
     "replication": REPLICATION,
     "node": NODE,
     "groups": GROUPS,
+    "pipelines": PIPELINES,
+    "transactions": TRANSACTIONS,
     "zookeeper": ZOOKEEPER,
     "fetch sessions": FETCH_SESSIONS,
 }

@@ -177,11 +177,20 @@ class Members(Generic[M]):
             return
         rng = self._cluster.rng
         if len(self.members) <= 1 or (len(self.members) < MOST and rng.random() < 0.5):
-            self._numbers += 1
-            self.members.append(self._new(f"member-{self._numbers}"))
+            self.come()
         else:
-            self.members.pop(rng.randrange(len(self.members))).leave(orderly=rng.random() < 0.5)
+            self.go()
         self._cluster.at(self._cluster.now + rng.uniform(*NEXT_MEMBER), self.come_and_go)
+
+    def come(self) -> None:
+        """Let a member come."""
+        self._numbers += 1
+        self.members.append(self._new(f"member-{self._numbers}"))
+
+    def go(self) -> None:
+        """Let a member go."""
+        rng = self._cluster.rng
+        self.members.pop(rng.randrange(len(self.members))).leave(orderly=rng.random() < 0.5)
 
     def settle(self) -> None:
         """Let members stay."""

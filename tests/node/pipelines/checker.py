@@ -1,8 +1,9 @@
 """The invariants of pipelines that read, process and write, checked while a simulation runs.
 
 each record that is read is written once, and visible once
-a transaction is visible as a whole, or not at all; one that is aborted is not
+a transaction is visible as a whole, or not at all; one that is not to be committed is not
 a producer that is fenced succeeds with nothing
+an offset is not fetched while a transaction may replace it
 """
 
 from __future__ import annotations
@@ -32,12 +33,19 @@ class Outcome(Enum):
 
 @dataclass
 class Transaction:
-    """A transaction. visible: its inputs whose records consumers with read_committed see."""
+    """A transaction. commits: whether its producer is going to commit it.
+
+    visible: its inputs whose records consumers with read_committed see. offsets: when the group
+    coordinator had those of these partitions. fetched: when offsets that it replaces were fetched.
+    """
 
     name: str
     inputs: frozenset[Input]
+    commits: bool
     outcome: Outcome = Outcome.UNKNOWN
     visible: set[Input] = field(default_factory=set)
+    offsets: dict[int, float] = field(default_factory=dict)
+    fetched: list[float] = field(default_factory=list)
 
     def value(self, one: Input) -> bytes:
         """Return the value of the record that is written for an input."""
@@ -59,6 +67,8 @@ class PipelineChecker:
         self.visible: dict[Input, str] = {}
         """Input -> the transaction that wrote it."""
         self._holders: dict[str, Holder] = {}
+        self._writers: dict[str, str] = {}
+        """Transactional id -> the producer that has written last, in a transaction not ended."""
 
     # -- producers
 
@@ -71,17 +81,45 @@ class PipelineChecker:
         holder = self._holders[transactional_id]
         if holder.producer != producer and holder.when < since:
             raise Violation(f"{what} of {producer} succeeds, which {holder.producer} has fenced")
+        if what == "EndTxn":
+            self._writers.pop(transactional_id, None)
+        elif what == "Produce":
+            self._writers[transactional_id] = producer
 
-    def begin(self, name: str, inputs: Iterable[Input]) -> Transaction:
+    def is_replaced(self, transactional_id: str, producer: str) -> bool:
+        """Whether another producer with the transactional id is in a transaction."""
+        return self._writers.get(transactional_id, producer) != producer
+
+    def begin(self, name: str, inputs: Iterable[Input], commits: bool) -> Transaction:
         """Take note of a new transaction."""
-        transaction = self.transactions[name] = Transaction(name, frozenset(inputs))
+        transaction = self.transactions[name] = Transaction(name, frozenset(inputs), commits)
         return transaction
 
-    def ended(self, transaction: Transaction, outcome: Outcome) -> None:
-        """Take note that a coordinator responds to the end of a transaction."""
+    def ended(self, transaction: Transaction, outcome: Outcome, since: float) -> None:
+        """Take note that a coordinator responds to the end of a transaction.
+
+        since: when it was sent for the first time; until then the transaction was pending.
+        """
         transaction.outcome = outcome
-        if outcome is Outcome.ABORTED and transaction.visible:
-            raise Violation(f"{transaction.name} is aborted, and visible")
+        if outcome is Outcome.COMMITTED and any(when < since for when in transaction.fetched):
+            raise Violation(f"an offset was fetched that {transaction.name} was about to replace")
+
+    # -- offsets
+
+    def commits_offsets(
+        self, transaction: Transaction, partitions: Iterable[int], now: float
+    ) -> None:
+        """Take note that a group coordinator has the offsets of a transaction."""
+        transaction.offsets.update(dict.fromkeys(partitions, now))
+
+    def offset_fetched(self, partition: int, since: float, now: float) -> None:
+        """Take note that a group coordinator responds with a stable offset.
+
+        since: when the request was sent.
+        """
+        for each in self.transactions.values():
+            if each.outcome is Outcome.UNKNOWN and each.offsets.get(partition, since) < since:
+                each.fetched.append(now)
 
     # -- consumers
 
@@ -89,8 +127,8 @@ class PipelineChecker:
         """Check a record that a consumer with read_committed sees for the first time."""
         name, partition, offset = value.decode().rsplit(":", 2)
         one, transaction = Input(int(partition), int(offset)), self.transactions[name]
-        if transaction.outcome is Outcome.ABORTED:
-            raise Violation(f"{value!r} is visible, its transaction is aborted")
+        if not transaction.commits:
+            raise Violation(f"{value!r} is visible, its transaction is not committed")
         if one in self.visible:
             raise Violation(f"{one} is written twice: by {self.visible[one]}, and by {name}")
         self.visible[one] = name

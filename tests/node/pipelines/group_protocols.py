@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import Any, Final
 
 from kafkawire.messages.consumer_group_heartbeat_request import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from kafkawire.messages.consumer_protocol_assignment import (
+    ConsumerProtocolAssignment,
+)
+from kafkawire.messages.consumer_protocol_assignment import TopicPartition as AssignedTopic
+from kafkawire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkawire.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
@@ -22,15 +27,23 @@ from kafkawire.messages.sync_group_request import SyncGroupRequest, SyncGroupReq
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
+from kafkawire.protocol.versioned import encode_versioned, try_versioned
 
 from ..groups.members import HEARTBEAT_EVERY, JOIN, LEFT
 from ..workload import MAIN
 from .steps import Call, Pause, Steps, play
-from .workers import GROUP, Worker
+from .workers import GROUP, Pipeline, Worker
 
 E = ErrorCode
 REBALANCE_TIMEOUT_MS: Final = 3_000
 SUBTOPOLOGY: Final = "0"
+CONSUMER: Final = "consumer"
+"""The protocol type of consumers: their groups may migrate."""
+ASSIGNOR: Final = "range"
+EMBEDDED_VERSION: Final = 3
+SUBSCRIPTION: Final = encode_versioned(
+    ConsumerProtocolSubscription(topics=[MAIN]), EMBEDDED_VERSION
+)
 
 
 class ConsumerWorker(Worker):
@@ -148,8 +161,8 @@ class ClassicWorker(Worker):
                 session_timeout_ms=2_000,
                 rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
                 member_id=self.member_id,
-                protocol_type="pipeline",
-                protocols=[JoinGroupRequestProtocol(name="workers", metadata=b"")],
+                protocol_type=CONSUMER,
+                protocols=[JoinGroupRequestProtocol(name=ASSIGNOR, metadata=SUBSCRIPTION)],
             ),
         )
         if error is E.MEMBER_ID_REQUIRED:
@@ -166,12 +179,12 @@ class ClassicWorker(Worker):
                 group_id=GROUP,
                 generation_id=self.epoch,
                 member_id=self.member_id,
-                protocol_type="pipeline",
-                protocol_name="workers",
+                protocol_type=CONSUMER,
+                protocol_name=ASSIGNOR,
                 assignments=[
                     SyncGroupRequestAssignment(
                         member_id=member,
-                        assignment=json.dumps(self._assigned_to[at :: len(members)]).encode(),
+                        assignment=assignment(self._assigned_to[at :: len(members)]),
                     )
                     for at, member in enumerate(members)
                 ],
@@ -181,7 +194,15 @@ class ClassicWorker(Worker):
         topic = None if image is None else image.topic(MAIN)
         if error is not E.NONE or topic is None or not body.assignment:
             return False
-        self.assign({TopicIdPartition(topic.topic_id, at) for at in json.loads(body.assignment)})
+        reading = try_versioned(ConsumerProtocolAssignment.__name__, body.assignment)
+        assert reading is not None
+        self.assign(
+            {
+                TopicIdPartition(topic.topic_id, at)
+                for each in reading.value.assigned_partitions
+                for at in each.partitions
+            }
+        )
         return True
 
     def _is_member(self) -> Steps:
@@ -197,9 +218,27 @@ class ClassicWorker(Worker):
         """Go; if orderly, the coordinator gets to know."""
         super().leave(orderly=False)
         if orderly:
-            self._works_until = self.cluster.now
+            self._works_until, self.producer.stall = self.cluster.now, None
             play(self.cluster, self._exchange(5, self.heartbeat_request(LEFT)))
 
 
-WORKERS: Final = (ConsumerWorker, StreamsWorker, ClassicWorker)
+def assignment(indexes: list[int]) -> bytes:
+    """Encode partitions of the topic that is read as a leader of a classic group does."""
+    topics = [AssignedTopic(topic=MAIN, partitions=indexes)] if indexes else []
+    message = ConsumerProtocolAssignment(assigned_partitions=topics)
+    return encode_versioned(message, EMBEDDED_VERSION)
+
+
+def migrating(pipeline: Pipeline, member_id: str, slot: int) -> Worker:
+    """Make a member of either protocol: the group migrates between them as they come and go."""
+    worker = pipeline.cluster.rng.choice((ClassicWorker, ConsumerWorker))
+    return worker(pipeline, member_id, slot)
+
+
+WORKERS: Final[tuple[Callable[[Pipeline, str, int], Worker], ...]] = (
+    ConsumerWorker,
+    StreamsWorker,
+    ClassicWorker,
+    migrating,
+)
 """By the number of the seed among those with pipelines."""

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any, Final
 from unittest.mock import patch
 
+from kafkawire.broker.groups.consumer_groups.group import ConsumerGroup
 from kafkawire.broker.groups.coordinator import Coordinator
 from kafkawire.broker.groups.streams_groups.reconciliation import Reconciliation
+from kafkawire.broker.handlers import offset_fetch
 from kafkawire.broker.transactions.offsets import TransactionalOffsets
 from kafkawire.node.broker.replica_log import StoredReplicaLog
 from kafkawire.protocol import ErrorCode
@@ -43,6 +45,24 @@ def _commits_offsets_of_aborted_transactions() -> Patch:
     return patch.object(Coordinator, "end_transaction", end_transaction)
 
 
+def _requires_no_stable_offsets() -> Patch:
+    """Fetch offsets although transactions may replace them."""
+    return patch.object(offset_fetch, "_unstable", lambda *_: ())
+
+
+def _classic_members_stay() -> Patch:
+    """Keep members of the classic protocol in a consumer group that send nothing any more."""
+    original = ConsumerGroup.remove
+
+    def advance(self: ConsumerGroup, topics: Any, now: float) -> None:
+        while (due := self.deadlines.pop_due(now)) is not None:
+            subscription = self.subscriptions.get(due.member_id)
+            if subscription is not None and subscription.classic is None:
+                original(self, (due.member_id,), topics)
+
+    return patch.object(ConsumerGroup, "advance", advance)
+
+
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "shows what is not committed": _shows_what_is_not_committed,
     "lists no aborted transactions": lambda: patch.object(
@@ -56,6 +76,8 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "transactions do not expire": lambda: patch.object(
         TransactionCoordinator, "_abort_expired", lambda *_: []
     ),
+    "require_stable is ignored": _requires_no_stable_offsets,
+    "classic members stay": _classic_members_stay,
     "active tasks are not released first": lambda: patch.object(
         Reconciliation, "_active_is_free", lambda *_: True
     ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from enum import Enum
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from kafkawire.messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafkawire.messages.add_partitions_to_txn_request import (
@@ -30,12 +31,15 @@ from kafkawire.protocol import ErrorCode
 from ..clients import batch, produced
 from ..workload import MAIN, OUTPUT
 from .checker import Outcome, PipelineChecker, Transaction
-from .steps import RETRY_AFTER, Call, Cluster, Coordinator, Pause, leader
+from .steps import RETRY_AFTER, Call, Cluster, Coordinator, Pause, Steps, leader
 
 E = ErrorCode
 TRANSACTION: Final = 1
 TIMEOUT_MS: Final = 4_000
 ATTEMPTS: Final = 8
+STALL: Final = 0.05
+LATE: Final = (0.0, 1.0)
+"""How many seconds records are under way that arrive late."""
 
 
 class TransactionProtocol(Enum):
@@ -46,6 +50,16 @@ class TransactionProtocol(Enum):
 
 
 Succeeded = Generator[Pause | Call, Any, ErrorCode]
+
+
+class Stall(NamedTuple):
+    """A process that stands still before it sends a request.
+
+    until: when it goes on; earlier if another one has its transactional id, and a transaction.
+    """
+
+    before: type[Message]
+    until: float
 
 
 class Producer:
@@ -61,6 +75,7 @@ class Producer:
         self.coordinator = Coordinator(cluster, TRANSACTION, transactional_id)
         self.protocol = cluster.rng.choice(list(TransactionProtocol))
         self.counts: dict[str, int] = {}
+        self.stall: Stall | None = None
         self._id = -1
         self._epoch = -1
         self._sequences: dict[TopicIdPartition, int] = {}
@@ -85,6 +100,8 @@ class Producer:
                 self.checker.succeeds(self.transactional_id, self.name, since, what)
             on_success(response)
 
+        if self.stall is not None and isinstance(body, self.stall.before):
+            yield from self._stand_still(self.stall.until)
         for _ in range(ATTEMPTS):
             since = self.cluster.now
             response = yield Call((yield from find()), version, body, sent)
@@ -98,6 +115,11 @@ class Producer:
             self.coordinator.forget()
             yield Pause(RETRY_AFTER)
         return error
+
+    def _stand_still(self, until: float) -> Steps:
+        is_replaced = partial(self.checker.is_replaced, self.transactional_id, self.name)
+        while self.cluster.now < until and not is_replaced():
+            yield Pause(min(STALL, until - self.cluster.now + 0.001))
 
     def _learn(self, body: Message, response: Any) -> None:
         if isinstance(body, InitProducerIdRequest):
@@ -138,14 +160,13 @@ class Producer:
         body = AddOffsetsToTxnRequest(group_id=group_id, **self.fields())
         return (yield from self.call(self.coordinator.find, 3, body))
 
-    def produce(self, key: TopicIdPartition, values: list[bytes]) -> Succeeded:
-        """Write records to a partition."""
-        sequence = self._sequences.get(key, 0)
+    def produce_request(self, key: TopicIdPartition, values: list[bytes]) -> ProduceRequest:
+        """Make the request that writes the next records to a partition."""
         records = batch(
             values,
             producer_id=self._id,
             producer_epoch=self._epoch,
-            base_sequence=sequence,
+            base_sequence=self._sequences.get(key, 0),
             transactional=True,
         )
         topic = TopicProduceData(
@@ -156,9 +177,13 @@ class Producer:
                 else {"topic_id": key.topic_id}
             ),
         )
-        body = ProduceRequest(
+        return ProduceRequest(
             transactional_id=self.transactional_id, acks=-1, timeout_ms=1500, topic_data=[topic]
         )
+
+    def produce(self, key: TopicIdPartition, values: list[bytes]) -> Succeeded:
+        """Write records to a partition."""
+        body = self.produce_request(key, values)
 
         def find() -> Generator[Pause | Call, Any, int | None]:
             return leader(self.cluster, key)
@@ -167,11 +192,18 @@ class Producer:
         version = self.protocol.value["produce"]
         error = yield from self.call(find, version, body)
         if error is E.NONE:
-            self._sequences[key] = sequence + len(values)
+            self._sequences[key] = self._sequences.get(key, 0) + len(values)
         return error
+
+    def produce_late(self, key: TopicIdPartition, values: list[bytes]) -> Steps:
+        """Send records that arrive after a while, perhaps when their transaction has ended."""
+        body = self.produce_request(key, values)
+        yield Pause(self.cluster.rng.uniform(*LATE))
+        yield Call(leader(self.cluster, key), self.protocol.value["produce"], body)
 
     def commit_offsets(
         self,
+        transaction: Transaction,
         coordinator: Coordinator,
         member: Mapping[str, Any],
         offsets: Mapping[int, int],
@@ -190,16 +222,24 @@ class Producer:
             coordinator.forget()
             return (yield from coordinator.find())
 
-        return (yield from self.call(find, self.protocol.value["offsets"], body))
+        def committed(_response: Any) -> None:
+            self.checker.commits_offsets(transaction, offsets, self.cluster.now)
+
+        return (yield from self.call(find, self.protocol.value["offsets"], body, committed))
 
     def end(self, transaction: Transaction, outcome: Outcome) -> Succeeded:
         """Commit or abort."""
         body = EndTxnRequest(committed=outcome is Outcome.COMMITTED, **self.fields())
+        since: list[float] = []
+
+        def find() -> Generator[Pause | Call, Any, int | None]:
+            node = yield from self.coordinator.find()
+            since.append(self.cluster.now)
+            return node
 
         def ended(_response: Any) -> None:
-            self.checker.ended(transaction, outcome)
+            self.checker.ended(transaction, outcome, since[0])
 
-        find = self.coordinator.find
         return (yield from self.call(find, self.protocol.value["end"], body, ended))
 
 

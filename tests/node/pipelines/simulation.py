@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
+from kafkawire.broker.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.records import RecordBatches
+from kafkawire.replication import ReplicaLog
 
 from ..clients import CREATE_VERSION, FETCH_VERSION, create_topic, fetch, fetched
 from ..groups.connections import ConnectedNetwork
-from ..groups.members import Members
 from ..scenario import GROUPS_EVERY, Composition, Scenario, Serving, draw
 from ..simulation import Simulation
 from ..workload import MAIN, OUTPUT
 from .checker import Input, PipelineChecker
 from .group_protocols import WORKERS
 from .steps import Call, Pause, Steps, leader, play
-from .workers import OUTPUT_PARTITIONS, Pipeline, Worker
+from .transaction_log import check_markers, decisions
+from .workers import OUTPUT_PARTITIONS, Pipeline, Workers
 
 READ_COMMITTED: Final = 1
 READ_EVERY: Final = 0.2
@@ -34,12 +38,7 @@ class PipelineSimulation(Simulation, ConnectedNetwork):
         super().__init__(scenario)
         self.pipeline = Pipeline(self, PipelineChecker())
         self.worker = WORKERS[scenario.seed // GROUPS_EVERY % len(WORKERS)]
-        self.workers: Members[Worker] = Members(self, self._new_worker)
-
-    def _new_worker(self, member_id: str) -> Worker:
-        taken = {each.slot for each in self.workers.members}
-        slot = next(each for each in range(len(taken) + 1) if each not in taken)
-        return self.worker(self.pipeline, member_id, slot)
+        self.workers = Workers(self, partial(self.worker, self.pipeline))
 
     def simulate(self) -> str:
         """Run it all; return the digest of the trace. Raises Violation."""
@@ -113,9 +112,23 @@ class PipelineSimulation(Simulation, ConnectedNetwork):
         return f"not written: {missing}" if missing else ""
 
     def check_end(self) -> None:
-        """Check all transactions."""
+        """Check all transactions, and what the logs say of them."""
         super().check_end()
         self.pipeline.checker.check_end()
+        decided = decisions(log for _, log in self.logs(TRANSACTIONS_TOPIC))
+        for name in (OUTPUT, OFFSETS_TOPIC):
+            for index, log in self.logs(name):
+                check_markers((name, index), log, decided)
+
+    def logs(self, name: str) -> Iterator[tuple[int, ReplicaLog]]:
+        """Iterate over the partitions of a topic: the logs of their leaders."""
+        image = self.image()
+        topic = None if image is None else image.topic(name)
+        for index in topic.partitions if topic is not None else ():
+            assert topic is not None
+            leader = self.leader(TopicIdPartition(topic.topic_id, index))
+            assert leader is not None
+            yield index, leader.log
 
 
 def visible(data: Any) -> list[tuple[int, bytes]]:

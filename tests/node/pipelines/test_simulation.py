@@ -21,6 +21,8 @@ from .simulation import PipelineSimulation, with_pipeline
 
 SEEDS: Final = [2 + number * GROUPS_EVERY for number in range(len(WORKERS))]
 """One for each protocol of groups."""
+REPLACED: Final = 0
+"""A seed with such a worker."""
 REPLAYED: Final = """
 from tests.node.pipelines.simulation import PipelineSimulation, with_pipeline
 print(PipelineSimulation(with_pipeline(2)).simulate())
@@ -39,6 +41,13 @@ def test_what_the_simulation_does_happens(composition: Composition) -> None:
         assert len(checker.visible) > 50
     assert outcomes.count(Outcome.COMMITTED) > 20
     assert outcomes.count(Outcome.ABORTED) > 3
+
+
+def test_a_worker_that_is_replaced_commits_nothing() -> None:
+    """It stands still before EndTxn until its successor is in a transaction."""
+    simulation = PipelineSimulation(with_pipeline(REPLACED, Composition.IN_MEMORY))
+    simulation.simulate()
+    assert simulation.pipeline.counts["commit PRODUCER_FENCED"]
 
 
 def test_the_seeds_have_all_protocols() -> None:

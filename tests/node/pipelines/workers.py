@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from kafkawire.messages.end_txn_request import EndTxnRequest
 from kafkawire.messages.offset_fetch_request import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from kafkawire.messages.produce_request import ProduceRequest
+from kafkawire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
 from kafkawire.metadata import TopicIdPartition
 from kafkawire.node.invariants import values
+from kafkawire.primitives import Message
 from kafkawire.protocol import ErrorCode
 
 from ..checker import Checker
 from ..clients import FETCH_VERSION, fetch, fetched
-from ..groups.members import Counts, Member
+from ..groups.members import Counts, Member, Members
 from ..workload import OUTPUT
 from . import steps
 from .checker import Input, Outcome, PipelineChecker, Transaction
-from .producers import Producer, Succeeded, TransactionProtocol
+from .producers import Producer, Stall, Succeeded, TransactionProtocol
 from .steps import Call, Coordinator, Pause, Steps, leader, play
 
 E = ErrorCode
@@ -32,8 +36,18 @@ PAUSE: Final = (0.05, 0.4)
 MAX_WAIT_MS: Final = 100
 ABORT_EVERY: Final = 4
 """One of so many transactions is aborted."""
-ZOMBIE_FOR: Final = (0.0, 5.0)
+ORDERLY: Final = 0.2
+REPLACED: Final = 0.5
+ZOMBIE_FOR: Final = (1.0, 4.5)
 """For how many seconds a worker that is taken for dead goes on."""
+STALLS: Final[dict[type[Message], int]] = {
+    EndTxnRequest: 4,
+    TxnOffsetCommitRequest: 1,
+    ProduceRequest: 1,
+}
+"""Before what it stands still all the time -> the weight."""
+LATE: Final = 0.3
+"""How often a transaction that is aborted leaves records behind that arrive late."""
 
 
 class Cluster(steps.Cluster, Protocol):
@@ -95,7 +109,10 @@ class Worker(Member):
         super().leave(orderly=orderly)
         self._works_until = self.cluster.now
         if not orderly:
-            self._works_until += self.cluster.rng.uniform(*ZOMBIE_FOR)
+            rng = self.cluster.rng
+            self._works_until += rng.uniform(*ZOMBIE_FOR)
+            [before] = rng.choices(list(STALLS), list(STALLS.values()))
+            self.producer.stall = Stall(before, self._works_until)
 
     def _take_over(self) -> None:
         if self._next is not None:
@@ -126,20 +143,37 @@ class Worker(Member):
             return E.NONE
         self._transactions += 1
         name = f"{self.member_id}.{self._transactions}"
-        transaction = self.pipeline.checker.begin(name, inputs)
+        number = len(self.pipeline.checker.transactions)
+        aborts = self.pipeline.aborts and number % ABORT_EVERY == 0
+        transaction = self.pipeline.checker.begin(name, inputs, not aborts)
         error = yield from self._write(transaction, positions)
         if error is not E.NONE:
             return error
-        number = len(self.pipeline.checker.transactions)
-        aborts = self.pipeline.aborts and number % ABORT_EVERY == 0
-        outcome = Outcome.ABORTED if aborts else Outcome.COMMITTED
-        error = yield from self.producer.end(transaction, outcome)
-        self.counts.add(f"{outcome.value} {error.name}")
-        if error is E.NONE and not aborts:
+        if aborts:
+            return (yield from self._abort(transaction))
+        error = yield from self.producer.end(transaction, Outcome.COMMITTED)
+        self.counts.add(f"commit {error.name}")
+        if error is E.NONE:
             self._positions.update(
                 {key: each for key, each in positions.items() if key in self._positions}
             )
         return error
+
+    def _abort(self, transaction: Transaction) -> Succeeded:
+        """Abort; now and then without waiting for the last records.
+
+        A client of version 1 gets a new epoch then, as Kafka's do: with the one that it has, they
+        might become part of its next transaction.
+        """
+        late = self.cluster.rng.random() < LATE
+        if late:
+            last = max(transaction.inputs)
+            [(key, values)] = self._output(transaction, [last]).items()
+            play(self.cluster, self.producer.produce_late(key, values))
+        error = yield from self.producer.end(transaction, Outcome.ABORTED)
+        self.counts.add(f"abort {error.name}")
+        bumps = self.producer.protocol is TransactionProtocol.V2
+        return error if bumps or not late else E.REQUEST_TIMED_OUT
 
     def _read(
         self,
@@ -170,7 +204,15 @@ class Worker(Member):
         topic = OffsetFetchRequestTopics(topic_id=key.topic_id, partition_indexes=[key.partition])
         group = OffsetFetchRequestGroup(group_id=GROUP, topics=[topic], **self.fetching())
         request = OffsetFetchRequest(groups=[group], require_stable=True)
-        body = yield Call((yield from self.group_coordinator.find()), OFFSETS_VERSION, request)
+        target = yield from self.group_coordinator.find()
+        since = self.cluster.now
+
+        def sent(response: Any) -> None:
+            fetched = [each for topic in response.groups[0].topics for each in topic.partitions]
+            if not response.groups[0].error_code and not fetched[0].error_code:
+                self.pipeline.checker.offset_fetched(key.partition, since, self.cluster.now)
+
+        body = yield Call(target, OFFSETS_VERSION, request, sent)
         if body is None or body.groups[0].error_code:
             self.group_coordinator.forget()
         elif key in self.partitions:
@@ -184,21 +226,16 @@ class Worker(Member):
 
     def _write(self, transaction: Transaction, positions: dict[TopicIdPartition, int]) -> Succeeded:
         """Write a record for each input, and commit the positions."""
-        image = self.cluster.image()
-        topic = None if image is None else image.topic(OUTPUT)
-        if topic is None:
+        written = self._output(transaction, sorted(transaction.inputs))
+        if not written:
             return E.UNKNOWN_TOPIC_OR_PARTITION
-        written: dict[int, list[bytes]] = {}
-        for one in sorted(transaction.inputs):
-            index = (one.partition + one.offset) % OUTPUT_PARTITIONS
-            written.setdefault(index, []).append(transaction.value(one))
         error = E.NONE
         if self.producer.protocol is TransactionProtocol.V1:
-            error = yield from self.producer.add_partitions(list(written))
+            indexes = [key.partition for key in written]
+            error = yield from self.producer.add_partitions(indexes)
             if error is E.NONE:
                 error = yield from self.producer.add_group(GROUP)
-        for index, records in written.items():
-            key = TopicIdPartition(topic.topic_id, index)
+        for key, records in written.items():
             if error is E.NONE:
                 error = yield from self.producer.produce(key, records)
         if error is not E.NONE:
@@ -209,4 +246,47 @@ class Worker(Member):
             "generation_id_or_member_epoch": self.epoch,
         }
         offsets = {key.partition: offset for key, offset in positions.items()}
-        return (yield from self.producer.commit_offsets(self.group_coordinator, member, offsets))
+        coordinator = self.group_coordinator
+        return (yield from self.producer.commit_offsets(transaction, coordinator, member, offsets))
+
+    def _output(
+        self, transaction: Transaction, inputs: list[Input]
+    ) -> dict[TopicIdPartition, list[bytes]]:
+        """Return the records to write for inputs; none if the topic is not there."""
+        image = self.cluster.image()
+        topic = None if image is None else image.topic(OUTPUT)
+        written: dict[TopicIdPartition, list[bytes]] = {}
+        for one in inputs if topic is not None else ():
+            index = (one.partition + one.offset) % OUTPUT_PARTITIONS
+            key = TopicIdPartition(topic.topic_id if topic else b"", index)
+            written.setdefault(key, []).append(transaction.value(one))
+        return written
+
+
+class Workers(Members[Worker]):
+    """The workers of a pipeline. new: makes one with an id and a slot.
+
+    Most disappear, and go on; a new process takes over the transactional id of every second one.
+    """
+
+    def __init__(self, cluster: Cluster, new: Callable[[str, int], Worker]) -> None:
+        super().__init__(cluster, self._at_slot)
+        self._worker = new
+        self._slots = 0
+        self._free: int | None = None
+
+    def _at_slot(self, member_id: str) -> Worker:
+        slot, self._free = self._free, None
+        if slot is None:
+            slot = self._slots
+            self._slots += 1
+        return self._worker(member_id, slot)
+
+    def go(self) -> None:
+        """Let a worker go; perhaps another one takes its place."""
+        rng = self._cluster.rng
+        worker = self.members.pop(rng.randrange(len(self.members)))
+        worker.leave(orderly=rng.random() < ORDERLY)
+        if rng.random() < REPLACED:
+            self._free = worker.slot
+            self.come()
