@@ -73,6 +73,13 @@ def reading(args: Consume) -> dict[str, str]:
 def _who(sasl: Sasl | None) -> dict[str, str]:
     if sasl is None:
         return {}
+    if sasl.mechanism == "OAUTHBEARER":  # a token without a signature, which has no password
+        module = f"{JAAS}.oauthbearer.OAuthBearerLoginModule"
+        return {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": sasl.mechanism,
+            "sasl.jaas.config": f'{module} required unsecuredLoginStringClaim_sub="{sasl.user}";',
+        }
     module = "plain.Plain" if sasl.mechanism == "PLAIN" else "scram.Scram"
     return {
         "security.protocol": "SASL_PLAINTEXT",

@@ -18,8 +18,11 @@ from kafkawire.net.producer import Producer
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from tests.interop.implementations import until
+from tests.interop.implementations.interface import Produce, Sasl
+from tests.interop.implementations.java import TOOLS, producing
 
 from ...broker.security.jwts import AUDIENCE, ISSUER, Issuer, claims, unsecured
+from ...real.java import Installation
 
 pytestmark = pytest.mark.timeout(600)
 SETTINGS: Final = {
@@ -108,3 +111,19 @@ def test_librdkafka(server: tuple[ServerThread, Any]) -> None:
     until(authentication_failed)
     until(lambda: any("authentication failed" in each.reason for each in thread.closed))
     assert not any("eyJ" in each.reason for each in thread.closed)
+
+
+@pytest.mark.kafka(topics={"t": 1}, settings=SETTINGS)
+def test_java(kafka_broker: ServerThread, installation: Installation, tmp_path: Path) -> None:
+    """Its token, which it makes by itself, has no signature."""
+    sasl = Sasl("OAUTHBEARER", "alice", "")
+    produced = Produce(kafka_broker.bootstrap, "t", [], sasl=sasl)
+    path = tmp_path / "client.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in producing(produced).items()))
+    installation.run(
+        f"{TOOLS}.ConsoleProducer",
+        *("--bootstrap-server", kafka_broker.bootstrap, "--topic", "t"),
+        *("--command-config", str(path)),
+        stdin="a\nb\n",
+    )
+    assert {each.request.user for each in kafka_broker.requests_of("Produce")} == {"alice"}
