@@ -7,8 +7,11 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from kafkawire.broker.forwarding.envelope import EnclosedPlan
+from kafkawire.broker.request import Request
 from kafkawire.messages import alter_client_quotas_request as alter
 from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
+from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_partitions_request import (
@@ -20,6 +23,7 @@ from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopic
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
+from kafkawire.messages.envelope_response import EnvelopeResponse
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.metadata.client_quotas import (
@@ -162,6 +166,15 @@ def test_a_removed_quota_does_not_throttle(harness: NodeHarness) -> None:
     spend(harness, 100)
     set_quota(harness, CLIENT, CONTROLLER_MUTATION, None)
     assert changed(harness.client(), growth(10), 3) == Change(E.NONE, 0)
+
+
+def test_a_change_without_an_active_controller_has_its_error() -> None:
+    """As without a quota, for which it would not be in an Envelope."""
+    body = creation(5)
+    request = Request(1, 1, 0, ApiKey.CREATE_TOPICS, 7, 0, None, "", body, 0.0)
+    response = EnclosedPlan(request).response(EnvelopeResponse(error_code=E.REQUEST_TIMED_OUT), 0.0)
+    assert isinstance(response, CreateTopicsResponse)
+    assert [each.error_code for each in response.topics] == [E.REQUEST_TIMED_OUT]
 
 
 # -- request time

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from ...controller.operations.delegation_tokens import Principal
-from ...controller.operations.refusals import is_refused
+from ...controller.operations.refusals import is_refused, refusal
 from ...errors import DecodeError, RemoteProtocolError, UnsupportedVersion
 from ...messages.api_key import ApiKey
 from ...messages.default_principal_data import DefaultPrincipalData
@@ -29,6 +29,7 @@ from ...protocol import (
     encode_frame,
     encode_versioned,
 )
+from ...protocol.error_code import error_of
 from ..apis import FORWARDED
 from ..request import Request
 from .repairs import shorten_error_messages
@@ -91,8 +92,13 @@ class EnclosedPlan:
     request: Request
 
     def response(self, body: EnvelopeResponse, _now: float) -> Message:
-        """Take the response out of its Envelope. WireError for one that is invalid."""
+        """Take the response out of its Envelope. WireError for one that is invalid.
+
+        Changes of topics have the error as if they were not in one: no controller has responded.
+        """
         key, version = self.request.api_key, self.request.version
+        if body.error_code and self.request.api_key in MUTATIONS:
+            return refusal(self.request.body, error_of(body.error_code))
         if body.error_code or body.response_data is None:
             raise RemoteProtocolError(f"Envelope refused with error code {body.error_code}")
         head = decode_response_header(body.response_data, key, version)
