@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,9 +69,13 @@ def _names(context: typer.Context, read: Callable[[Admin], Awaitable[list[str]]]
 
     def work() -> None:
         with suppress(Exception):  # whatever fails, the shell shows no names
-            names.extend(asyncio.run(_read(options, read)))
+            names.extend(asyncio.run(_read(client.values, read)))
 
     logging.disable()
+    try:
+        client = live.admin_configuration(options)  # imports take no part of the time
+    except Exception:  # noqa: BLE001 - as above
+        return []
     thread = threading.Thread(target=work, name="completion", daemon=True)
     thread.start()
     thread.join(LIMIT_S + EXIT_S)
@@ -81,8 +85,9 @@ def _names(context: typer.Context, read: Callable[[Admin], Awaitable[list[str]]]
     return names
 
 
-async def _read(options: ClusterOptions, read: Callable[[Any], Awaitable[list[str]]]) -> list[str]:
-    client = live.admin_configuration(options)
+async def _read(
+    values: Mapping[str, Any], read: Callable[[Any], Awaitable[list[str]]]
+) -> list[str]:
     async with asyncio.timeout(LIMIT_S):
-        async with live.admin(client.values) as admin:
+        async with live.admin(values) as admin:
             return await read(admin)

@@ -130,8 +130,8 @@ unclean election, a disk that is gone, a network that loses or delays packets, a
 address, a paused consumer, a quota, records that take too long to process, a transaction that stays
 open. A test checks that each one's rule is the first finding, about the right client, and that a
 capture of producers, groups and transactions that work has no finding at all.
-`duplicate-sequences` has none: no Kafka from 2.8 to 4.4 returns DUPLICATE_SEQUENCE_NUMBER, as none
-of its classes throws it. Brokers respond to a batch that they have as to the first one, so
+`duplicate-sequences` has none: no class of Kafka 2.8.2, 3.9.1 or 4.4.0 that was looked through
+throws DUPLICATE_SEQUENCE_NUMBER. Brokers respond to a batch that they have as to the first one, so
 `produce-retries` reports such a producer; the rule is for other brokers, and tested by messages
 that are made up.
 
