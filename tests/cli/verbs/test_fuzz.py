@@ -132,3 +132,11 @@ def test_usage_errors() -> None:
     assert run("fuzz", "--api", "nonsense").exit_code == 2
     assert run("fuzz", "--count", "0").exit_code == 2
     assert run("fuzz", "a:1", "-b", "b:2").exit_code == 2
+
+
+@pytest.mark.parametrize("verb", ["fuzz", "conformance"])
+@pytest.mark.parametrize("page", ["-", "no-such-directory/page.html", "."])
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(verb: str, page: str) -> None:
+    shown = run(verb, "127.0.0.1:1", "-o", page)  # where nothing listens, which would exit with 1
+    assert shown.exit_code == 2
+    assert "--output" in shown.stderr

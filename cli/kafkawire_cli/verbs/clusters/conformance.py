@@ -43,9 +43,29 @@ CapturesOption = Annotated[
         help="Write the packets of each failure into this folder.",
     ),
 ]
+
+
+def checked_page(path: Path | None) -> Path | None:
+    """Check, before the run, that its page can be written. Raises a usage error."""
+    if path is None:
+        return None
+    if str(path) == "-":
+        raise typer.BadParameter("standard output has the results: expected a file")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(printable(f"{path.parent}: no such directory"))
+    return path
+
+
 PageOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write a page in HTML, too."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        dir_okay=False,
+        callback=checked_page,
+        help="Write a page in HTML, too.",
+    ),
 ]
 
 
