@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ....configs.scram import ITERATIONS
+
 DEFAULT_ENTITY: Final = ""
 """In `QuotaEntity`: the default of all users, client ids or addresses."""
 
@@ -67,7 +69,7 @@ class ScramCredential(NamedTuple):
     """A credential of a user, without its secrets. mechanism: SCRAM-SHA-256, SCRAM-SHA-512."""
 
     mechanism: str
-    iterations: int = 4096
+    iterations: int = ITERATIONS.start
 
 
 class DelegationToken(NamedTuple):
