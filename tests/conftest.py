@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import NoReturn
+from types import TracebackType
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,6 +47,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.rerun_show_tracebacks = True  # of pytest-rerunfailures, where it is installed
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does for background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_wait_at_exit = subprocess.Popen.__exit__
+
+
+def _end_at_error(
+    process: subprocess.Popen[Any],
+    kind: type[BaseException] | None,
+    error: BaseException | None,
+    traceback: TracebackType | None,
+) -> None:
+    """End the process of a `with` block that fails: `Popen` would wait for it, perhaps forever."""
+    if error is not None:
+        process.kill()
+    _wait_at_exit(process, kind, error, traceback)
+
+
+subprocess.Popen.__exit__ = _end_at_error  # type: ignore[method-assign]
 
 
 @pytest.hookimpl(trylast=True)
