@@ -10,6 +10,7 @@ tests/test_pages.py lists which test runs which.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -22,6 +23,8 @@ import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from joserfc.jwk import ECKey, KeySet
 
 from kafkawire.log import encode_log_message
 from kafkawire.messages.offset_commit_key import OffsetCommitKey
@@ -39,6 +42,7 @@ ELISION: Final = "..."
 ERROR: Final = re.compile("^Error: ", re.MULTILINE)
 """What a command prints that fails."""
 LOGS: Final = "/var/lib/kafka"
+KEYS: Final = "/etc/kafka/keys.json"
 COMMITTED: Final = OffsetCommitValue(offset=42, commit_timestamp=1_700_000_000_000)
 """The committed offset in the log of `__consumer_offsets-12`."""
 
@@ -144,6 +148,7 @@ class Playground:
         (folder / "captures" / "ck-txn.pcap").symlink_to(recorded / "ck-txn.pcap")
         self._write_schemas()
         self._write_logs()
+        self._write_keys()
         self._write_programs()
         path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
         self.environment = {**environment(), "PATH": path}
@@ -172,6 +177,11 @@ class Playground:
                 (top / name).mkdir(parents=True)
                 (top / name / "00000000000000000000.log").write_bytes(data)
         (self.folder / "copied.log").write_bytes(logs["orders-0"])
+
+    def _write_keys(self) -> None:
+        path = self.folder / KEYS[1:]
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(KeySet([ECKey.generate_key("P-256")]).as_dict(private=False)))
 
     def _write_programs(self) -> None:
         (self.folder / "bin").mkdir()
@@ -256,5 +266,6 @@ class Playground:
 
     def located(self, line: str) -> str:
         """Put the paths of a broker into this folder, and servers on free ports."""
-        line = line.replace(LOGS, str(self.folder / LOGS[1:]))
+        for path in (LOGS, KEYS):
+            line = line.replace(path, str(self.folder / path[1:]))
         return f"{line} --port 0" if line.startswith("kafkawire serve") else line

@@ -75,22 +75,23 @@ class RequestHandler:
         self._count = 0
         self._limits = Limits(max_frame_bytes=context.settings.number(REQUEST_MAX_BYTES))
 
+    def _timed(self, connection: Connection, now: float) -> int:
+        """Process a request, and count the time that it takes."""
+        clock = self._context.clock
+        begun = connection.begun = clock()
+        try:
+            return self.process(connection, now)
+        finally:
+            connection.time += clock() - (connection.begun or begun)
+            connection.begun = None
+
     def process(self, connection: Connection, now: float) -> int:
         """Continue the connection's request, or take its next complete frame.
 
         Returns the size of the frame, 0 if there was none; 1 for a part of a large request.
         """
-        if self._channel.before_response is None:
-            return self._process(connection, now)
-        clock = self._context.clock
-        begun = connection.begun = clock()
-        try:
-            return self._process(connection, now)
-        finally:
-            connection.time += clock() - (connection.begun or begun)
-            connection.begun = None
-
-    def _process(self, connection: Connection, now: float) -> int:
+        if connection.begun is None and self._channel.before_response is not None:
+            return self._timed(connection, now)
         if connection.working:
             assert connection.busy is not None
             request = self._channel.pending[connection.busy]

@@ -14,7 +14,15 @@ from ...messages.api_key import ApiKey
 from ...primitives import Message
 from ..fetched import Fetched
 from ..request import DELAYED, HandlerResult, Request
-from .envelope import MUTATIONS, WITH_PRINCIPAL, EnclosedPlan, EnvelopePlan, enclosed, opened
+from .envelope import (
+    MUTATIONS,
+    WITH_PRINCIPAL,
+    EnclosedPlan,
+    EnvelopePlan,
+    enclosed,
+    names_principal,
+    opened,
+)
 from .repairs import drop_unknown_tags
 
 B = TypeVar("B", bound=Message)
@@ -71,7 +79,8 @@ class ForwardingManager:
             inner = opened(request)
             if isinstance(inner, Message):
                 return inner
-            if inner.api_key in WITH_PRINCIPAL | MUTATIONS:
+            names_client = inner.api_key in MUTATIONS and names_principal(request.body)
+            if inner.api_key in WITH_PRINCIPAL or names_client:
                 self._submit(request, request.body, AsItIs[Message](), now)
                 return DELAYED
             request, plan = inner, EnvelopePlan(inner)

@@ -63,6 +63,11 @@ class EnvelopePlan:
         return EnvelopeResponse(response_data=frame[SIZE:])
 
 
+def names_principal(body: Message) -> bool:
+    """Whether an Envelope says whose request it has."""
+    return isinstance(body, EnvelopeRequest) and bool(body.request_principal)
+
+
 def opened(request: Request) -> Request | EnvelopeResponse:
     """Return the request in an Envelope; an error if it is invalid."""
     assert isinstance(request.body, EnvelopeRequest)

@@ -86,7 +86,9 @@ class ClientQuotas:
 
     def record(self, key: str, user: str, client_id: str | None, size: float, now: float) -> int:
         """Count bytes; return for how many ms the client is throttled."""
-        applying = self._find(key, user, client_id or "")
+        if key not in self._keys:
+            return 0
+        applying = quota_of_client(self._quotas, key, user, client_id or "")
         if applying is None:
             return 0
         who, quota = applying
@@ -121,13 +123,15 @@ class ClientQuotas:
 
     def unrecord(self, key: str, user: str, client_id: str | None, size: int, now: float) -> None:
         """Take back bytes that are not sent."""
-        quota = self._find(key, user, client_id or "")
+        quota = quota_of_client(self._quotas, key, user, client_id or "")
         if quota is not None:
             self._rate(key, quota[0]).record(-size, int(now * 1000))
 
     def most(self, key: str, user: str, client_id: str | None) -> int | None:
         """Return how many bytes fit in all windows; None for any."""
-        quota = self._find(key, user, client_id or "")
+        if key not in self._keys:
+            return None
+        quota = quota_of_client(self._quotas, key, user, client_id or "")
         return None if quota is None else int(quota[1] * (self._windows - 1) * self._seconds)
 
     def _rate(self, key: str, who: Who) -> Rate:
@@ -138,9 +142,3 @@ class ClientQuotas:
                 self._rates.popitem(last=False)
         self._rates.move_to_end((key, who))
         return rate
-
-    def _find(self, key: str, user: str, client_id: str) -> tuple[Who, float] | None:
-        """Return the quota that applies, and whose bytes count."""
-        if key not in self._keys:
-            return None
-        return quota_of_client(self._quotas, key, user, client_id)

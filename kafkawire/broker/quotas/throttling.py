@@ -28,17 +28,15 @@ class Throttling:
     def __init__(self, quotas: ClientQuotas, channel: RequestChannel) -> None:
         self.quotas = quotas
         self._channel = channel
+        self.counts_time = False
+        """Whether anyone has a quota of request time."""
 
     def publish(self, quotas: Quotas) -> None:
         """Take over the quotas of an image; each response passes here if any needs that."""
         self.quotas.publish(quotas)
-        any_response = self.quotas.limit(REQUEST) or self.quotas.limit(CONTROLLER_MUTATION)
+        self.counts_time = self.quotas.limit(REQUEST)
+        any_response = self.counts_time or self.quotas.limit(CONTROLLER_MUTATION)
         self._channel.before_response = self.responding if any_response else None
-
-    @property
-    def counts_time(self) -> bool:
-        """Whether anyone has a quota of request time."""
-        return self.quotas.limit(REQUEST)
 
     def responding(self, request: Request, message: Message | Fetched, now: float) -> None:
         """Count the time of a request, and put into its response how long its client waits.
