@@ -163,7 +163,7 @@ CASES: Final[dict[str, tuple[Case, int]]] = {
     "DeleteTopics 4": (lambda topic: deletion(topic, 4), 4),
     "DeleteTopics 5": (lambda topic: deletion(topic, 5), 5),
     "DeleteTopics 6": (lambda topic: deletion(topic, 6), 6),
-    "DeleteTopics 6, absent": (lambda _: deletion("absent", 6), 6),
+    "DeleteTopics 6, absent": (lambda _: deletion("never-created", 6), 6),
 }
 
 
