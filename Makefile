@@ -51,7 +51,8 @@ simulation: $(READY)
 quick: $(READY)
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not builds and not fuzz and not java and not peers and not simulation and not slow and not spark" $(TESTS)
 
-# every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan; then the schemas of
+# every fuzz target with SOAK times as many examples; then the C code under AddressSanitizer and UBSan, and compiled for the
+# other platforms of wheels; then the schemas of
 # all releases of Kafka, from jars that Maven fetches once, merged and compared with ours; the release of Kafka before the newest beside ours;
 # then, with every message compiled,
 # all tests of `make test` and the cases that it leaves out
@@ -59,6 +60,7 @@ SOAK ?= 50
 soak: $(READY)
 	KAFKAWIRE_SOAK=$(SOAK) $(BIN)/python -m pytest -n 4 --dist loadgroup -m "fuzz or simulation" $(TESTS)
 	$(BIN)/python -m tests.sanitizers
+	$(BIN)/python -m pytest tests/other_platforms.py
 	$(BIN)/python -m tests.real.timeline
 	KAFKAWIRE_KAFKA=4.3.1 $(BIN)/python -m pytest tests/real/test_responses.py tests/net/server/test_beside_kafka.py
 	KAFKAWIRE_SOAK=2 $(MAKE) KAFKAWIRE_COMPILE=all test

@@ -186,7 +186,6 @@ BUILDS: Final = (
     "packaging/test_compile.py",
     "packaging/test_distributions.py",
     "packaging/test_explained.py",
-    "packaging/test_other_platforms.py",
     "packaging/test_typing.py",
     "packaging/test_users_builds.py",
     "real/test_data_directories.py",

@@ -216,16 +216,18 @@ def _literals(text: str) -> bytes:
     if text.lstrip().startswith("\\"):
         return _unescaped("".join(text.split()))
     text = text.strip()
-    data, at = bytearray(), 0
-    while at < len(text):
-        match = LITERAL.match(text, at)
+    data, position = bytearray(), 0
+    while position < len(text):
+        match = LITERAL.match(text, position)
         if match is None:
-            raise HexError(f"not a string literal at character {at + 1}: {text[at : at + 16]}")
+            raise HexError(
+                f"not a string literal at character {position + 1}: {text[position : position + 16]}"
+            )
         content = match[2]
         data += _digits(content) if _is_digits(content) else _unescaped(content)
         between = BETWEEN.match(text, match.end())
         assert between is not None  # it matches nothing, too
-        at = between.end()
+        position = between.end()
     return bytes(data)
 
 

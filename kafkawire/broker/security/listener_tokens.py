@@ -32,8 +32,8 @@ def validator_of(
 
     def value(name: str) -> str:
         own = (prefixed(listener, name, OAUTHBEARER), prefixed(listener, name), name)
-        given = next((static[key] for key in own if key in static), None)
-        return (BROKER_CONFIGS[name].default or "") if given is None else given
+        default = BROKER_CONFIGS[name].default or ""
+        return next((static[key] for key in own if key in static), default)
 
     module = module_of(static, listener, OAUTHBEARER)
     try:

@@ -58,17 +58,17 @@ class UnsecuredTokens:
 
 def unsecured_tokens(options: Mapping[str, str]) -> UnsecuredTokens:
     """Read the options of the login module. Raises ValueError, which names the option."""
-    given = {name: text.strip() for name, text in options.items() if text.strip()}
+    texts = {name: text.strip() for name, text in options.items() if text.strip()}
     default = UnsecuredTokens()
-    skew = given.get(CLOCK_SKEW_MS, "0")
+    skew = texts.get(CLOCK_SKEW_MS, "0")
     if not (skew.isascii() and skew.isdecimal() and int(skew[:12]) < 2**31):
         raise ValueError(f"{CLOCK_SKEW_MS}: expected milliseconds")
-    required = tuple(given.get(REQUIRED_SCOPE, "").split())
+    required = tuple(texts.get(REQUIRED_SCOPE, "").split())
     if any(not item.isascii() or '"' in item or "\\" in item for item in required):
         raise ValueError(f"{REQUIRED_SCOPE}: expected items of RFC 6749, with blanks between them")
     return UnsecuredTokens(
-        given.get(PRINCIPAL_CLAIM, default.principal_claim),
-        given.get(SCOPE_CLAIM, default.scope_claim),
+        texts.get(PRINCIPAL_CLAIM, default.principal_claim),
+        texts.get(SCOPE_CLAIM, default.scope_claim),
         required,
         int(skew),
     )

@@ -1,7 +1,8 @@
 """The C sources compile, without warnings, for the platforms of wheels that are built elsewhere.
 
-The compiler is the Clang of the package ziglang, which has the headers of each C library. What
-runs is compiled for this machine alone.
+The compiler is the Clang of the package ziglang, which has the headers of each C library. It is
+large: `make soak` runs these tests, `make test` does not collect them. What runs is compiled for
+this machine alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.sanitizers import sources
 
-pytestmark = pytest.mark.xdist_group("packaging/test_other_platforms")  # one compiler
 TARGETS: Final = (
     "x86_64-linux-gnu",
     "x86_64-linux-musl",
@@ -51,7 +51,7 @@ def compiler() -> Iterator[tuple[str, ...]]:
 def test_the_c_sources_compile(target: str, compiler: tuple[str, ...], tmp_path: Path) -> None:
     include = f"-I{sysconfig.get_path('include')}"
     for source in sources():
-        made = ("-o", str(tmp_path / "object.o"))
-        command = (*compiler, "-target", target, *FLAGS, include, "-c", str(ROOT / source), *made)
+        output = ("-o", str(tmp_path / "object.o"))
+        command = (*compiler, "-target", target, *FLAGS, include, "-c", str(ROOT / source), *output)
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 0, f"{source}: {result.stderr}"
