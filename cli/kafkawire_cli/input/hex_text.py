@@ -220,9 +220,8 @@ def _literals(text: str) -> bytes:
     while position < len(text):
         match = LITERAL.match(text, position)
         if match is None:
-            raise HexError(
-                f"not a string literal at character {position + 1}: {text[position : position + 16]}"
-            )
+            rest = text[position : position + 16]
+            raise HexError(f"not a string literal at character {position + 1}: {rest}")
         content = match[2]
         data += _digits(content) if _is_digits(content) else _unescaped(content)
         between = BETWEEN.match(text, match.end())
