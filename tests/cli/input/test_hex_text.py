@@ -127,32 +127,32 @@ def printable(data: bytes) -> str:
 
 
 def lines(data: bytes, width: int = 16) -> Iterator[tuple[int, bytes]]:
-    for at in range(0, len(data), width):
-        yield at, data[at : at + width]
+    for offset in range(0, len(data), width):
+        yield offset, data[offset : offset + width]
 
 
 def xxd(data: bytes) -> str:
     return "".join(
-        f"{at:08x}: {part.hex(' ', -2):<39}  {printable(part)}\n" for at, part in lines(data)
+        f"{start:08x}: {part.hex(' ', -2):<39}  {printable(part)}\n" for offset, part in lines(data)
     )
 
 
 def hexdump(data: bytes) -> str:
     """Format as `hexdump -C`, which leaves out lines like the one before."""
     text, before = "", b""
-    for at, part in lines(data):
+    for offset, part in lines(data):
         if part == before and len(part) == 16:
             text += "" if text.endswith("*\n") else "*\n"
             continue
         halves = f"{part[:8].hex(' '):<23}  {part[8:].hex(' '):<23}"
-        text += f"{at:08x}  {halves}  |{printable(part)}|\n"
+        text += f"{offset:08x}  {halves}  |{printable(part)}|\n"
         before = part
     return text + f"{len(data):08x}\n"
 
 
 def wireshark(data: bytes) -> str:
     return "".join(
-        f"{at:04x}   {part.hex(' '):<47}   {printable(part)}\n" for at, part in lines(data)
+        f"{start:04x}   {part.hex(' '):<47}   {printable(part)}\n" for start, part in lines(data)
     )
 
 

@@ -88,7 +88,7 @@ def real(
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks.as_uri()}"
     broker.installation = replace(installation, options=(*installation.options, allowed))
     names = ("PLAIN", "SCOPED", "SIGNED")
-    addresses = ",".join(f"{name}://{HOST}:{at}" for name, at in zip(names, ports, strict=True))
+    addresses = ",".join(f"{name}://{HOST}:{port}" for name, port in zip(names, ports, strict=True))
     broker.format(
         {
             "listeners": f"CLIENTS://{HOST}:{port},{addresses},CONTROLLER://{HOST}:{controller}",

@@ -184,9 +184,9 @@ class ClassicWorker(Worker):
                 assignments=[
                     SyncGroupRequestAssignment(
                         member_id=member,
-                        assignment=assignment(self._assigned_to[at :: len(members)]),
+                        assignment=assignment(self._assigned_to[index :: len(members)]),
                     )
-                    for at, member in enumerate(members)
+                    for index, member in enumerate(members)
                 ],
             ),
         )
@@ -198,9 +198,9 @@ class ClassicWorker(Worker):
         assert reading is not None
         self.assign(
             {
-                TopicIdPartition(topic.topic_id, at)
+                TopicIdPartition(topic.topic_id, partition)
                 for each in reading.value.assigned_partitions
-                for at in each.partitions
+                for partition in each.partitions
             }
         )
         return True
