@@ -133,7 +133,7 @@ def lines(data: bytes, width: int = 16) -> Iterator[tuple[int, bytes]]:
 
 def xxd(data: bytes) -> str:
     return "".join(
-        f"{start:08x}: {part.hex(' ', -2):<39}  {printable(part)}\n" for offset, part in lines(data)
+        f"{start:08x}: {part.hex(' ', -2):<39}  {printable(part)}\n" for start, part in lines(data)
     )
 
 
