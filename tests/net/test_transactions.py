@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from kafkawire.client.failures import (
     TransactionAborted,
 )
 from kafkawire.client.group_metadata import ConsumerGroupMetadata
+from kafkawire.client.producer import TransactionDone, TransactionFailed
 from kafkawire.errors import InvalidValue, LocalProtocolError, OutOfRange
 from kafkawire.net.consumer import Consumer
 from kafkawire.net.producer import Producer
@@ -179,10 +182,10 @@ def test_what_an_abort_discards_raises(kafka_broker: ServerThread) -> None:
 
 def test_a_call_that_times_out_is_called_again(kafka_broker: ServerThread) -> None:
     """The broker responds late: the commit goes on, and is done when it is called again."""
-    kafka_broker.fault("EndTxn", nth=1, action="delay", delay=1.0)
+    kafka_broker.fault("EndTxn", nth=1, action="delay", delay=4.0)
 
     async def scenario() -> None:
-        async with producer(kafka_broker, max_block_ms=400) as writer:
+        async with producer(kafka_broker, max_block_ms=2000) as writer:
             await writer.begin()
             await writer.deliver("out", b"a")
             with pytest.raises(RequestFailed, match=r"commit within max\.block\.ms"):
@@ -200,13 +203,48 @@ def test_a_call_that_times_out_is_called_again(kafka_broker: ServerThread) -> No
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("cancels", [False, True])
+def test_no_result_is_lost_when_the_wait_for_it_ends_in_the_same_turn(
+    kafka_broker: ServerThread, monkeypatch: pytest.MonkeyPatch, *, cancels: bool
+) -> None:
+    """The timer, or a cancellation, comes first, and then the result: the next call has it."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        async with producer(kafka_broker, max_block_ms=2000) as writer:
+            await writer.begin()
+            await writer.deliver("out", b"a")
+            call = asyncio.ensure_future(writer.commit())
+            receive = writer._on_transaction
+
+            def late(effect: TransactionDone | TransactionFailed) -> None:
+                if cancels:
+                    receive(effect)
+                    call.cancel()
+                else:
+                    time.sleep(2)  # the timer is due in the next turn, and the result one later
+                    loop.call_soon(loop.call_soon, receive, effect)
+
+            monkeypatch.setattr(writer, "_on_transaction", late)
+            with suppress(RequestFailed, asyncio.CancelledError):
+                await call
+            monkeypatch.undo()
+            if call.cancelled() or call.exception() is not None:
+                await writer.commit()
+            await writer.begin()
+            await writer.abort()
+        assert await values(kafka_broker, "out", "read_committed") == [b"a"]
+
+    asyncio.run(scenario())
+
+
 def test_a_close_does_not_wait_for_ever_for_the_end_of_a_transaction(
     kafka_broker: ServerThread,
 ) -> None:
     kafka_broker.fault("EndTxn", error="CONCURRENT_TRANSACTIONS")
 
     async def scenario() -> None:
-        writer = producer(kafka_broker, delivery_timeout_ms=300, request_timeout_ms=200)
+        writer = producer(kafka_broker, delivery_timeout_ms=3000, request_timeout_ms=2000)
         await writer.start()
         await writer.begin()
         await writer.deliver("out", b"a")

@@ -144,16 +144,18 @@ class TransactionCalls(Scoped):
             raise LocalProtocolError(f"{name} requires transactional.id")
         token = next(self._tokens)
         done = self._calls[token] = driver.loop.create_future()
+        received: set[asyncio.Future[None]] = set()
         try:
             driver.handle(event(token))
-            async with asyncio.timeout(self._settings.max_block_s):
-                await done
-        except TimeoutError:
-            raise RequestFailed(Reason.TIMED_OUT, f"{name} within max.block.ms") from None
+            # unlike a timeout around it, this does not cancel what ends in the same turn
+            received, _ = await asyncio.wait([done], timeout=self._settings.max_block_s)
         finally:
             self._calls.pop(token, None)
-            if self._machine is not None and not (done.done() and not done.cancelled()):
+            if self._machine is not None and not received:
                 driver.handle(Cancel(token))
+        if not received:
+            raise RequestFailed(Reason.TIMED_OUT, f"{name} within max.block.ms")
+        done.result()
 
     def _on_transaction(self, effect: TransactionDone | TransactionFailed) -> None:
         done = self._calls.get(effect.token)

@@ -448,6 +448,26 @@ def test_a_call_that_nobody_waits_for_goes_on_and_the_next_one_has_its_result() 
     assert stage.committed() == [b"v", b"w"]
 
 
+def test_a_result_that_did_not_reach_its_caller_is_that_of_the_next_call() -> None:
+    stage = Stage()
+    user = stage.producer("p")
+    for end in (commit, abort):
+        user.begin()
+        user.send(b"v")
+        user.flush()
+        token = user.give(end)
+        stage.simulation.run(lambda t=token: user.result(t) is not None)  # type: ignore[misc]
+        stage.simulation.send_event("p", Cancel(token))
+        user.done(end)
+        with pytest.raises(LocalProtocolError):
+            user.give(end)
+    user.begin()
+    stage.simulation.send_event("p", Cancel(token))  # too late: another transaction is open
+    user.send(b"w")
+    user.done(commit)
+    assert stage.committed() == [b"v", b"w"]
+
+
 def test_a_close_aborts_the_transaction_that_is_open() -> None:
     stage = Stage()
     user = stage.producer("p", linger_ms=1_000)

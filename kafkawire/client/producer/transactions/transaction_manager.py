@@ -101,7 +101,8 @@ class TransactionManager:
         self._owner = owner
         self._out: list[Effect] = []
         self._waiting: list[Hashable] = []  # tokens of the call that the state is about
-        self._unclaimed: Call | None = None  # ended while nobody waited for it
+        self._answered: dict[Hashable, Call] = {}  # by token: what ended last
+        self._unclaimed: Call | None = None  # ended, and nobody got its result
         self._contents = TransactionContents()
         self._needs_epoch = False
         self._current = CurrentOperation()
@@ -182,7 +183,8 @@ class TransactionManager:
         return admission
 
     def withdraw(self, token: Hashable) -> None:
-        """Forget who waits for a call; what it wanted goes on."""
+        """Forget who waits for a call, or did not get its result; what it wanted goes on."""
+        self._unclaimed = self._answered.get(token, self._unclaimed)
         self._waiting = [each for each in self._waiting if each != token]
 
     def close(self) -> None:
@@ -200,7 +202,7 @@ class TransactionManager:
         self._transition(S.INITIALIZING)
 
     def _begin(self, event: BeginTransaction) -> None:
-        self._unclaimed = None
+        self._unclaimed, self._answered = None, {}
         self._transition(S.IN_TRANSACTION)
         self._out.append(TransactionDone(event.token))
 
@@ -387,6 +389,7 @@ class TransactionManager:
         self._transition(S.READY)
         if not self._waiting:
             self._unclaimed = call
+        self._answered = dict.fromkeys(self._waiting, call)
         self._out += [TransactionDone(token) for token in self._waiting]
         self._waiting = []
 
