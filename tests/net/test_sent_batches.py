@@ -129,7 +129,7 @@ def test_a_transaction_has_all_of_a_batch_or_nothing(kafka_broker: ServerThread)
 
 def test_the_first_row_that_failed_is_named(kafka_broker: ServerThread) -> None:
     async def scenario() -> None:
-        async with producer(kafka_broker, max_request_size=2000, max_block_ms=100) as it:
+        async with producer(kafka_broker, max_request_size=2000, max_block_ms=2000) as it:
             values = [b"1", bytes(3000), b"3", bytes(4000)]
             future = await it.send_batch("t", pa.record_batch({"value": values}))
             with pytest.raises(BrokerError, match="up to 3036 bytes") as caught:

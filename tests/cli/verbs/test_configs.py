@@ -100,7 +100,7 @@ def test_an_invalid_resource_is_not_sent(admin: Admin, resource: Any, field: str
 def test_a_broker_that_does_not_exist_is_named(server: ServerThread, kind: str) -> None:
     here = {"bootstrap.servers": server.bootstrap}
     with (
-        Admin({**here, "default.api.timeout.ms": 500}) as admin,
+        Admin({**here, "default.api.timeout.ms": 3000}) as admin,
         pytest.raises(RequestFailed, match="9"),
     ):
         admin.describe_configs([ConfigResource(kind, "9")])
@@ -200,7 +200,7 @@ def test_options_that_do_not_fit_are_a_usage_error(
 def test_what_the_cluster_refuses_is_named(
     here: tuple[str, str], words: tuple[str, ...], reason: str
 ) -> None:
-    done = run("configs", *here, *words, "-X", "default.api.timeout.ms=500")
+    done = run("configs", *here, *words, "-X", "default.api.timeout.ms=3000")
     assert (done.exit_code, done.stdout) == (1, "")
     assert reason in done.stderr
 

@@ -144,7 +144,7 @@ def test_what_the_broker_does_not_have_is_named(admin: Admin, here: tuple[str, s
         (("--broker", "9", "--move", "orders:0", "--to", path), "9"),
         (("--topic", "order"), "did you mean orders"),
     ):
-        done = run("log-dirs", *here, *words, "-X", "default.api.timeout.ms=500")
+        done = run("log-dirs", *here, *words, "-X", "default.api.timeout.ms=3000")
         assert (done.exit_code, done.stdout) == (1, "")
         assert reason in done.stderr
         assert "\x1b" not in done.stderr
