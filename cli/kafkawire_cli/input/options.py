@@ -90,6 +90,22 @@ TunnelOption = Annotated[
         rich_help_panel=Panel.CAPTURES,
     ),
 ]
+RedactOption = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Replace keys and values of records by sizes and hashes.",
+        rich_help_panel=Panel.OUTPUT,
+    ),
+]
+SecretsOption = Annotated[
+    bool,
+    typer.Option(
+        "--show-secrets",
+        help="Show tokens, passwords, keys and secret configs.",
+        rich_help_panel=Panel.OUTPUT,
+    ),
+]
 CAPTURES: Final = typer.Argument(
     metavar="FILE...", help="Capture files or directories, read as one capture; - for stdin."
 )

@@ -15,22 +15,19 @@ import pytest
 from kafkawire.broker.share.states import RecordState
 from kafkawire.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from kafkawire.messages.metadata_response import MetadataResponse
-from kafkawire.net.server import ServerConfig
-from kafkawire.net.server_thread import ServerThread
 from kafkawire.records import BatchBuilder, Record, RecordBatches
 from tests.interop.implementations import until
-from tests.real.java import RELEASE
 
 from ...real.broker import Broker
 from ...real.wire import Wire
 from .test_beside_kafka import Fields, created, described, text, uuid
 from .test_shares_beside_kafka import (
     GROUP,
-    SETTINGS,
     SOON,
     TOPIC,
     Peer,
     acknowledge,
+    compare,
     config,
     fetch,
     produce,
@@ -249,14 +246,4 @@ def story(port: int) -> list[tuple[str, str]]:
 
 
 def test_dead_letters_equal_kafkas(own_kafka: Broker) -> None:
-    theirs = story(own_kafka.port)
-    with ServerThread(ServerConfig(settings=SETTINGS, release=RELEASE)) as server:
-        ours = story(server.server.endpoints[0].port)
-    assert [what for what, _ in theirs] == [what for what, _ in ours]
-    different = [
-        f"{what}\n  Kafka {their}\n  ours  {our}"
-        for (what, their), (_, our) in zip(theirs, ours, strict=True)
-        if their != our
-    ]
-    assert not different, "\n".join(different)
-    assert len(theirs) > 30
+    assert compare(story, own_kafka) > 30

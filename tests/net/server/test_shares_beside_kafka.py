@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -484,6 +485,21 @@ def changes_of_offsets(peer: Peer) -> None:
     peer.say("it is no more", "ShareGroupDescribe", 1, described)
 
 
+def compare(story: Callable[[int], list[tuple[str, str]]], kafka: Broker) -> int:
+    """Play a story at Kafka and at our broker; fail if a response differs. Return their number."""
+    theirs = story(kafka.port)
+    with ServerThread(ServerConfig(settings=SETTINGS, release=RELEASE)) as server:
+        ours = story(server.server.endpoints[0].port)
+    assert [what for what, _ in theirs] == [what for what, _ in ours]
+    different = [
+        f"{what}\n  Kafka {their}\n  ours  {our}"
+        for (what, their), (_, our) in zip(theirs, ours, strict=True)
+        if their != our
+    ]
+    assert not different, "\n".join(different)
+    return len(theirs)
+
+
 def story(port: int) -> list[tuple[str, str]]:
     with Wire(port) as wire:
         peer = Peer(wire)
@@ -502,14 +518,4 @@ def story(port: int) -> list[tuple[str, str]]:
 
 
 def test_responses_of_share_groups_equal_kafkas(own_kafka: Broker) -> None:
-    theirs = story(own_kafka.port)
-    with ServerThread(ServerConfig(settings=SETTINGS, release=RELEASE)) as server:
-        ours = story(server.server.endpoints[0].port)
-    assert [what for what, _ in theirs] == [what for what, _ in ours]
-    different = [
-        f"{what}\n  Kafka {their}\n  ours  {our}"
-        for (what, their), (_, our) in zip(theirs, ours, strict=True)
-        if their != our
-    ]
-    assert not different, "\n".join(different)
-    assert len(theirs) > 100
+    assert compare(story, own_kafka) > 100

@@ -9,15 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from kafkawire.net.server import ServerConfig
-from kafkawire.net.server_thread import ServerThread
 from tests.interop.implementations import until
-from tests.real.java import RELEASE
 
 from ...real.broker import Broker
 from ...real.wire import Wire
 from .test_beside_kafka import Fields, commit
-from .test_shares_beside_kafka import SETTINGS, Peer, config, create_topic
+from .test_shares_beside_kafka import Peer, compare, config, create_topic
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 
@@ -314,13 +311,4 @@ def story(port: int) -> list[tuple[str, str]]:
 
 
 def test_responses_of_streams_groups_equal_kafkas(own_kafka: Broker) -> None:
-    theirs = story(own_kafka.port)
-    with ServerThread(ServerConfig(settings=SETTINGS, release=RELEASE)) as server:
-        ours = story(server.server.endpoints[0].port)
-    assert [what for what, _ in theirs] == [what for what, _ in ours]
-    different = [
-        f"{what}\n  Kafka {their}\n  ours  {our}"
-        for (what, their), (_, our) in zip(theirs, ours, strict=True)
-        if their != our
-    ]
-    assert not different, "\n".join(different)
+    assert compare(story, own_kafka)

@@ -28,6 +28,8 @@ from ...input.options import (
     CompressionOption,
     KeyLogOption,
     PortOption,
+    RedactOption,
+    SecretsOption,
     TunnelOption,
 )
 from ...input.packages import RegistryOption, registry
@@ -96,22 +98,8 @@ def decode(  # noqa: PLR0913 - options of the verb
         ),
     ] = False,
     decoding: ValueOptions = NO_VALUES,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Replace keys and values of records by sizes and hashes.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets",
-            help="Show tokens, passwords, keys and secret configs.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
+    redact: RedactOption = False,
+    show_secrets: SecretsOption = False,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Use N processors.")
     ] = 1,

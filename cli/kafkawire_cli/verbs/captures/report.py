@@ -19,6 +19,7 @@ from ...input.options import (
     KeyLogOption,
     PortOption,
     ReportOptions,
+    SecretsOption,
     TunnelOption,
 )
 from ...input.panels import Panel
@@ -54,14 +55,7 @@ def report(  # noqa: PLR0913 - options of the verb
             autocompletion=complete_release,
         ),
     ] = None,
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets",
-            help="Show tokens, passwords, keys and secret configs.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
+    show_secrets: SecretsOption = False,
     rules: RuleOptions = UNCHANGED,
     wanted: FilterOption = None,
     port: PortOption = None,

@@ -1,7 +1,5 @@
 """`kafkawire sql`: queries captures in SQL."""
 
-# over 300 lines: one verb, with its options and its prompt
-
 from __future__ import annotations
 
 import sys
@@ -19,7 +17,15 @@ from ... import pipes
 from ...input.captures.query_tables import QueryTables, Shown
 from ...input.captures.undecoded import COLUMNS, PROBLEMS, Undecoded
 from ...input.inputs import InputError, MissingOption
-from ...input.options import ROW_FORMAT, BrokerOption, KeyLogOption, PortOption, TunnelOption
+from ...input.options import (
+    ROW_FORMAT,
+    BrokerOption,
+    KeyLogOption,
+    PortOption,
+    RedactOption,
+    SecretsOption,
+    TunnelOption,
+)
 from ...input.panels import Panel
 from ...input.sources import FileProblems, Known, check_output, known, readable, refuse, sources
 from ...input.values import NO_TOPICS, VALUES, TopicOptions, topic_decoder
@@ -71,22 +77,8 @@ def sql(  # noqa: PLR0913 - options of the verb
             rich_help_panel=Panel.CAPTURES,
         ),
     ] = False,
-    redact: Annotated[
-        bool,
-        typer.Option(
-            "--redact",
-            help="Replace keys and values of records by sizes and hashes.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets",
-            help="Show tokens, passwords, keys and secret configs.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
+    redact: RedactOption = False,
+    show_secrets: SecretsOption = False,
 ) -> None:
     """Query captures in SQL.
 

@@ -19,7 +19,7 @@ from kafkawire.display import printable
 from kafkawire_codegen.whole_files import whole_file, whole_files
 
 from ...input.inputs import InputError, MissingOption
-from ...input.options import ROW_FORMAT
+from ...input.options import ROW_FORMAT, SecretsOption
 from ...input.panels import Panel
 from ...input.values import NO_VALUES, ValueOptions, check_decoded, counted_values
 from ...notes import print_note
@@ -78,14 +78,7 @@ def log(
         bool,
         typer.Option("--no-verify", help="Do not verify checksums, offsets, order and indexes."),
     ] = False,
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets",
-            help="Show passwords and SCRAM keys in the metadata log.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
+    show_secrets: SecretsOption = False,
 ) -> None:
     """Read and verify the files of a broker's log directory.
 

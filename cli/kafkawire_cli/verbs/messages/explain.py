@@ -20,7 +20,7 @@ from kafkawire.display import printable, printable_lines
 from ...input import inputs
 from ...input.hex_text import is_hex
 from ...input.names import checked_version, complete_message, direction_of, message_name
-from ...input.options import BrokerOption, KeyLogOption, PortOption, TunnelOption
+from ...input.options import BrokerOption, KeyLogOption, PortOption, SecretsOption, TunnelOption
 from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
 from ...input.sources import Known, known, readable, refuse
@@ -86,14 +86,7 @@ def explain(  # noqa: PLR0913 - options of the verb
     tree: Annotated[
         bool, typer.Option("--json", help="Print as JSON.", rich_help_panel=Panel.OUTPUT)
     ] = False,
-    show_secrets: Annotated[
-        bool,
-        typer.Option(
-            "--show-secrets",
-            help="Show SASL tokens, passwords and keys.",
-            rich_help_panel=Panel.OUTPUT,
-        ),
-    ] = False,
+    show_secrets: SecretsOption = False,
     packet: Annotated[
         int | None,
         typer.Option(
