@@ -58,8 +58,8 @@ class LoopThread:
             future.cancel()
             raise
         except TimeoutError:
-            if future.done():  # it is the coroutine's own
-                raise
+            if future.done():  # the error is the coroutine's own, or it has ended meanwhile
+                return future.result()
         future.cancel()
         raise TimeoutError(f"{unmet} within {timeout:g} seconds")
 
