@@ -104,10 +104,10 @@ class Registry:
 
         embedded: whether to add what bytes fields hold, decoded, as `<field>Decoded`.
         """
-        made = to_json(self._own(message), version)
+        obj = to_json(self._own(message), version)
         if embedded:
-            add_payloads(made, message, version, payload_fields=self._payload_fields)
-        return made
+            add_payloads(obj, message, version, payload_fields=self._payload_fields)
+        return obj
 
     def from_json(self, name: str, version: int, obj: Json) -> Message:
         """Build a message from its JSON object; see `kafkawire.from_json`."""

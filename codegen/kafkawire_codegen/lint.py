@@ -39,9 +39,9 @@ class Report:
 
 def lint(path: Path) -> Report:
     """Check a source, such as a directory, with every rule; OSError if it cannot be read."""
-    messages, found = check_sources(path)
-    errors = tuple(error for error in found if error.rule not in ADVICE)
-    advice = tuple(error for error in found if error.rule in ADVICE)
+    messages, errors_and_advice = check_sources(path)
+    errors = tuple(error for error in errors_and_advice if error.rule not in ADVICE)
+    advice = tuple(error for error in errors_and_advice if error.rule in ADVICE)
     return Report(len(messages), errors, advice)
 
 

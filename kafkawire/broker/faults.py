@@ -115,18 +115,18 @@ class Fault:
         """
         words = text.split()
         match = words.pop(0) if words and "=" not in words[0] else None
-        given: dict[str, object] = {}
+        settings: dict[str, object] = {}
         for word in words:
             name, _, value = word.partition("=")
-            if name not in PARSED or name in given:
+            if name not in PARSED or name in settings:
                 names = ", ".join(PARSED)
-                reason = "given twice" if name in given else f"unknown; expected one of {names}"
+                reason = "given twice" if name in settings else f"unknown; expected one of {names}"
                 raise ValueError(f"{word!r}: {reason}")
             try:
-                given[name] = PARSED[name](value)
+                settings[name] = PARSED[name](value)
             except (ValueError, KeyError):
                 raise ValueError(f"{word!r}: invalid value; {EXPECTED[name]}") from None
-        return cls(None if match == "*" else match, **given)  # type: ignore[arg-type]
+        return cls(None if match == "*" else match, **settings)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         """Accept names and numbers for values.

@@ -184,7 +184,7 @@ def _differences(release: str | None) -> Mapping[str, Mapping[str, Any]]:
     Those of the first release that is not older and that `tests.real.release_configs` has drawn.
     """
     table: Mapping[str, Mapping[str, Mapping[str, Any]]] = _load("release_configs.json")
-    later = (known for known in table if _number(known) >= _number(release))
+    later = (listed for listed in table if _number(listed) >= _number(release))
     return table.get(next(later, ""), {"topic": {}, "broker": {}})
 
 

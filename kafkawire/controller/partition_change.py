@@ -291,9 +291,9 @@ def _regenerate(
 
         isr = tuple(each for each in partition.isr if each != leaving)
         unclean = state.unclean_enabled(at[0])
-        made = PartitionTarget(
+        elected = PartitionTarget(
             isr=isr,
             unclean_shutdown=target.unclean_shutdown,
             election=Election.UNCLEAN if unclean else Election.ONLINE,
         )
-        change_partition(state, at, made, acceptable)
+        change_partition(state, at, elected, acceptable)

@@ -67,11 +67,11 @@ class Maker:
         return message
 
     def _struct(self, cls: type[Structure]) -> Any:
-        made: Any = cls()
+        struct: Any = cls()
         for field in fields_at(cls, self.version):
-            default = getattr(made, field.attribute)
-            setattr(made, field.attribute, self._value(cls.__name__, field, default))
-        return made
+            default = getattr(struct, field.attribute)
+            setattr(struct, field.attribute, self._value(cls.__name__, field, default))
+        return struct
 
     def _value(self, owner: str, field: Field, default: object) -> object:
         nullable = field.is_nullable_at(self.version)

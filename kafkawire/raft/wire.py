@@ -206,11 +206,11 @@ def read_response(quorum: Quorum, response: Any) -> QuorumResponse:
     partition = only_partition(response)
     if partition is None:
         return QuorumResponse(ErrorCode.INVALID_REQUEST, -1, None, None)
-    said = getattr(partition, "current_leader", partition)
+    leader = getattr(partition, "current_leader", partition)
     return QuorumResponse(
         partition.error_code,
-        said.leader_epoch,
-        leader_node(quorum, said.leader_id, response.node_endpoints),
+        leader.leader_epoch,
+        leader_node(quorum, leader.leader_id, response.node_endpoints),
         partition,
     )
 

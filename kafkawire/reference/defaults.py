@@ -20,10 +20,10 @@ def default_of(f: model.Field) -> Any:
 
 def defaults(struct: model.Struct) -> dict[str, Any]:
     """Make the values of a struct with all fields at their defaults."""
-    made = {f.attribute: default_of(f) for f in struct.fields}
+    values = {f.attribute: default_of(f) for f in struct.fields}
     if struct.has_tags:
-        made[UNKNOWN_TAGS] = None
-    return made
+        values[UNKNOWN_TAGS] = None
+    return values
 
 
 def member(value: Any, attribute: str) -> Any:

@@ -37,13 +37,15 @@ def explain_frame(
     response_to: for a response, the API key and version of its request; None for a request.
     secrets: whether secrets are shown.
     """
-    made = FrameRows(data, secrets, package)
+    frame_rows = FrameRows(data, secrets, package)
     try:
-        made.explain(response_to)
+        frame_rows.explain(response_to)
     except WireError as error:
-        made.error = error
-    hidden = not secrets and rest_is_secret(made.name, data)
-    return finished(data, made.rows, tuple(made.trees), made.end, made.error, hidden)
+        frame_rows.error = error
+    hidden = not secrets and rest_is_secret(frame_rows.name, data)
+    return finished(
+        data, frame_rows.rows, tuple(frame_rows.trees), frame_rows.end, frame_rows.error, hidden
+    )
 
 
 class FrameRows:
@@ -96,13 +98,13 @@ class FrameRows:
         self.rows.append(row)
         self.trees.append(node)
         self.end = SIZE
-        there = len(self.data) - SIZE
+        available = len(self.data) - SIZE
         if size < 0:
             raise InvalidLength(f"a frame of {size} bytes", "size", 0)
-        if size != there:
-            note = f"truncated: {there} of {size} bytes"
-            if there > size:
-                note = f"{plural(there - size, 'byte')} after the frame"
+        if size != available:
+            note = f"truncated: {available} of {size} bytes"
+            if available > size:
+                note = f"{plural(available - size, 'byte')} after the frame"
             self.rows[-1] = replace(row, notes=(note,))
 
     def number(self, offset: int) -> int:

@@ -15,10 +15,10 @@ from .tree import Node
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
     """Make a JSON object of an explanation: the trees, and the error if there is one."""
-    made: dict[str, Any] = {"nodes": [node_json(tree) for tree in explanation.trees]}
+    obj: dict[str, Any] = {"nodes": [node_json(tree) for tree in explanation.trees]}
     error = explanation.error
     if error is not None:
-        made["error"] = {
+        obj["error"] = {
             "kind": type(error).__name__,
             "reason": error.reason,
             "path": error.path,
@@ -28,13 +28,13 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
     if left:
         raw = b"".join(row.raw for row in left)
         shown = placeholder(len(raw), "byte") if left[0].secret else raw.hex()
-        made["not_decoded"] = {"offset": left[0].offset, "size": len(raw), "hex": shown}
-    return made
+        obj["not_decoded"] = {"offset": left[0].offset, "size": len(raw), "hex": shown}
+    return obj
 
 
 def node_json(node: Node) -> dict[str, Any]:
     """Make the JSON object of a node and those below it."""
-    made: dict[str, Any] = {
+    obj: dict[str, Any] = {
         "name": node.name,
         "path": node.path,
         "type": node.type,
@@ -42,12 +42,12 @@ def node_json(node: Node) -> dict[str, Any]:
         "size": node.size,
     }
     if node.secret and not node.children:
-        return made | {"hex": placeholder(node.size, "byte")}
+        return obj | {"hex": placeholder(node.size, "byte")}
     if not node.children:
-        made["hex"] = node.raw.hex()
+        obj["hex"] = node.raw.hex()
     if node.closed and not node.secret and not isinstance(node.value, (dict, list)):
         value = node.value
-        made["value"] = value.hex() if isinstance(value, bytes) else value
+        obj["value"] = value.hex() if isinstance(value, bytes) else value
     if node.children:
-        made["children"] = [node_json(child) for child in node.children]
-    return made
+        obj["children"] = [node_json(child) for child in node.children]
+    return obj

@@ -116,13 +116,13 @@ def sample(message: model.Message, version: int) -> dict[str, Any]:
 
 
 def _struct(struct: model.Struct, version: int, message: model.Message) -> dict[str, Any]:
-    made = {
+    values = {
         f.attribute: _value(f, version, message) if version in f.versions else default_of(f)
         for f in struct.fields
     }
     if struct.has_tags:
-        made[UNKNOWN_TAGS] = None
-    return made
+        values[UNKNOWN_TAGS] = None
+    return values
 
 
 def _value(f: model.Field, version: int, message: model.Message) -> Any:
@@ -150,8 +150,8 @@ def _scalar(f: model.Field, wire: WireType) -> Any:
 def _text(f: model.Field) -> str:
     text = ENTITIES.get(f.entity_type or "") or TEXTS.get(f.attribute.rstrip("_"))
     name = f.attribute.rstrip("_").replace("_", "-")
-    made = str(text or name)
-    return f"{made}-1" if made == f.default else made
+    sample = str(text or name)
+    return f"{sample}-1" if sample == f.default else sample
 
 
 def _number(f: model.Field, wire: WireType) -> int:

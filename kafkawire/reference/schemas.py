@@ -26,8 +26,8 @@ def message_model(name: str, package: str = OURS) -> model.Message:
     another version of kafkawire.
     """
     if package != OURS:
-        known: dict[str, str] = import_module(f"{package}._facts").FACTS
-        text = known.get(name)
+        facts: dict[str, str] = import_module(f"{package}._facts").FACTS
+        text = facts.get(name)
         if text is None:
             raise UnknownApiKey(f"unknown message {name!r}")
         return _from_facts(text)

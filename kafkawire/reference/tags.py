@@ -78,8 +78,8 @@ class Block(Piece):
 
     def name_entry(self, entry: Node, tag: int, unknown: int) -> None:
         """Name a tagged field by its tag."""
-        known = self.known.get(tag)
-        f = self.elsewhere.get(tag) if known is None else known.field
+        tagged = self.known.get(tag)
+        f = self.elsewhere.get(tag) if tagged is None else tagged.field
         entry.name = f"{UNKNOWN_TAGS}[{unknown}]" if f is None else f.attribute
         entry.path += f".{entry.name}"
         entry.children[0].path = entry.path

@@ -54,13 +54,13 @@ def verify(name: str, version: int, data: bytes, *, package: Package = KAFKA) ->
 
 def reasons(parsed: Parsed) -> tuple[Flaw, ...]:
     """List how the bytes differ from their encoding; at least one reason, by offset."""
-    found = list(parsed.flaws)
+    flaws = list(parsed.flaws)
     error = parsed.error
     if error is not None:
-        found.append(Flaw(error.reason, error.path, error.offset or 0))
-    elif not found:
-        found.append(difference(parsed))
-    return tuple(sorted(found, key=lambda flaw: flaw.offset))
+        flaws.append(Flaw(error.reason, error.path, error.offset or 0))
+    elif not flaws:
+        flaws.append(difference(parsed))
+    return tuple(sorted(flaws, key=lambda flaw: flaw.offset))
 
 
 def difference(parsed: Parsed) -> Flaw:

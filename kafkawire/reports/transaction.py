@@ -147,9 +147,9 @@ class IdHistory:
 
     def is_stale(self, producer: Producer) -> bool:
         """Whether a request is of an earlier epoch than the current one: of a fenced producer."""
-        known = self.producer
-        same = producer.producer_id == known.producer_id >= 0
-        return same and producer.producer_epoch < known.producer_epoch
+        latest = self.producer
+        same = producer.producer_id == latest.producer_id >= 0
+        return same and producer.producer_epoch < latest.producer_epoch
 
     def end(self, state: State, reason: str, end_ns: int) -> None:
         """End the current transaction."""

@@ -114,6 +114,6 @@ class Watermarks(Collector):
             ends = self._ends.pop(id, None)
             if ends is not None:
                 self._unnamed -= 1
-                known = self._ends.setdefault(names.topic(None, id).name, {})
+                of_topic = self._ends.setdefault(names.topic(None, id).name, {})
                 for partition, end in ends.items():
-                    known[partition] = max(end, known.get(partition, end))
+                    of_topic[partition] = max(end, of_topic.get(partition, end))

@@ -37,9 +37,9 @@ class Token(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[Token]:
-    for found in _TOKEN.finditer(text):
-        if found.lastgroup in ("word", "number", "sign"):
-            yield Token(found[0], found.start(), found.lastgroup)
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup in ("word", "number", "sign"):
+            yield Token(match[0], match.start(), match.lastgroup)
 
 
 def quoted(text: str, names: Iterable[str]) -> str:

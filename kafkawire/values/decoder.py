@@ -192,12 +192,12 @@ class ValueDecoder:
         """
         form = FORMATS[kind] if kind else "schema"
         try:
-            found = None if subject is None else self._of_subject(subject, local=local)
+            usable = None if subject is None else self._of_subject(subject, local=local)
         except UnusableSchema as error:
             return DecodedValue(form, None, str(error))
-        if found is None:
+        if usable is None:
             return None
-        schema, codec = found
+        schema, codec = usable
         if kind is not None and schema.type is not kind:
             return DecodedValue(form, None, f"{schema.name} is {FORMATS[schema.type]}")
         return self._with(codec, None, data, 0, schema)
@@ -259,10 +259,10 @@ class ValueDecoder:
             if encode is None:
                 raise InvalidRecordValue(f"values are not encoded as {self.format.value}")
             return encode(value)
-        found = self._of_subject(subject)
-        if found is None:
+        usable = self._of_subject(subject)
+        if usable is None:
             raise UnusableSchema("no schema", subject.name)
-        schema, codec = found
+        schema, codec = usable
         if schema.type is not kind:
             raise UnusableSchema(f"is {FORMATS[schema.type]}", schema.name)
         body = ENCODERS["json"](value) if codec is None else codec.encode(value)

@@ -56,11 +56,11 @@ class Converter:
         self._nodes_left -= 1 + len(fields)
         if self._nodes_left < 0:
             raise InvalidRecordValue("more fields than its size allows")
-        made: dict[str, object] = {}
+        values: dict[str, object] = {}
         for field in fields:
             if not field.has_presence or message.HasField(field.name):
-                made[field.name] = self._field(field, getattr(message, field.name))
-        return made
+                values[field.name] = self._field(field, getattr(message, field.name))
+        return values
 
     def _field(self, field: Any, value: Any) -> object:
         if _is_map(field):

@@ -102,10 +102,10 @@ def _message(
     gathered: dict[_Found, list[int]] = defaultdict(list)
     kept = released & new.valid_versions
     for version in range(kept.low, kept.high + 1):
-        for found in _Comparison(old, new, version).fields(old.fields, new.fields, old.name):
-            gathered[found].append(version)
-    for found, versions in gathered.items():
-        yield found.error(versions)
+        for breach in _Comparison(old, new, version).fields(old.fields, new.fields, old.name):
+            gathered[breach].append(version)
+    for breach, versions in gathered.items():
+        yield breach.error(versions)
 
 
 def _head(old: MessageSchema, new: MessageSchema, released: Versions) -> Iterator[SchemaError]:

@@ -138,10 +138,10 @@ def _union(what: str, newer: Versions, older: Versions) -> Versions:
 def _free(name: str, run: Versions, structs: Mapping[str, Fields], names: Mapping[str, str]) -> str:
     """Name a struct that only older versions have: its own name, or that with its last version."""
     taken = {naming.snake(each) for each in (*structs, *names.values())}
-    found, number = name, run.high
-    while naming.snake(found) in taken:
-        found, number = f"{name}V{number}", number + 1
-    return found
+    free, number = name, run.high
+    while naming.snake(free) in taken:
+        free, number = f"{name}V{number}", number + 1
+    return free
 
 
 def _head(newer: MessageSchema, older: MessageSchema, run: Versions) -> MessageSchema:

@@ -194,7 +194,7 @@ def with_texts_of(merged: Timeline, words: Sequence[MessageSchema]) -> tuple[Tim
     messages: list[MessageSchema] = []
     others: list[str] = []
     for message in merged.messages:
-        found, missing = reworded(message, written.get(identity(message)))
-        messages.append(found)
+        reworded_message, missing = reworded(message, written.get(identity(message)))
+        messages.append(reworded_message)
         others += missing
     return replace(merged, messages=tuple(messages)), others

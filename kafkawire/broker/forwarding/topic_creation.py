@@ -165,7 +165,7 @@ class TopicCreation:
     ) -> TopicMetadata | None:
         topic = self._metadata.topics.get(name)
         if topic is None:
-            made = CreatableTopic(
+            creatable = CreatableTopic(
                 name=name,
                 num_partitions=count,
                 replication_factor=factor,
@@ -173,7 +173,7 @@ class TopicCreation:
                     CreatableTopicConfig(name=key, value=value) for key, value in configs.items()
                 ],
             )
-            self._create(made, now)
+            self._create(creatable, now)
         return topic
 
     def _create(self, topic: CreatableTopic, now: float) -> None:

@@ -110,5 +110,5 @@ def topic_ids(topics: Topics, names: Iterable[str]) -> frozenset[bytes]:
 
 def partition_counts(topics: Topics, names: Iterable[str]) -> dict[bytes, int]:
     """Return topic id -> number of partitions, of the topics that exist."""
-    found = map(topics.find, names)
-    return {topic.topic_id: topic.partitions for topic in found if topic is not None}
+    existing = map(topics.find, names)
+    return {topic.topic_id: topic.partitions for topic in existing if topic is not None}

@@ -63,8 +63,12 @@ def handle(
     """
     response = _response(broker, request, body)
     groups = [each.group_id for each in body.groups] or [body.group_id]
-    used = [found for found in map(broker.coordinator, groups) if not isinstance(found, E)]
-    return broker.groups.settle(request, response, used, now)
+    settled = [
+        coordinator
+        for coordinator in map(broker.coordinator, groups)
+        if not isinstance(coordinator, E)
+    ]
+    return broker.groups.settle(request, response, settled, now)
 
 
 def _response(broker: Broker, request: Request, body: OffsetFetchRequest) -> OffsetFetchResponse:

@@ -88,15 +88,15 @@ class Metadata:
 
     def update_leader(self, event: UpdateLeader) -> bool:
         """Apply a leader reported by a broker; return whether it is newer."""
-        known = self.partition(event.topic, event.partition)
-        if known is None or event.leader_epoch <= known.leader_epoch:
+        current = self.partition(event.topic, event.partition)
+        if current is None or event.leader_epoch <= current.leader_epoch:
             return False
         for broker in event.endpoints:
             self.brokers[broker.node_id] = broker
         if event.leader not in self.brokers:
             return False
         topic = self.topics[event.topic]
-        led = replace(known, leader=event.leader, leader_epoch=event.leader_epoch, error=0)
+        led = replace(current, leader=event.leader, leader_epoch=event.leader_epoch, error=0)
         self.topics[event.topic] = replace(
             topic, partitions={**topic.partitions, event.partition: led}
         )
@@ -121,8 +121,8 @@ class Metadata:
         if row.error_code == ErrorCode.LEADER_NOT_AVAILABLE:  # transient: keep the partitions
             return Topic(name, topic_id, row.is_internal, old, row.error_code)
         partitions = {
-            made.index: newer(made, old.get(made.index))
-            for made in (partition(name, each, version) for each in row.partitions)
+            received.index: newer(received, old.get(received.index))
+            for received in (partition(name, each, version) for each in row.partitions)
         }
         return Topic(name, topic_id, row.is_internal, partitions, row.error_code)
 

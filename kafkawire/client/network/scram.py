@@ -113,13 +113,13 @@ def escaped(username: str) -> str:
 
 def attributes(message: str) -> dict[str, str]:
     """Split `a=1,b=2`; the first of repeated attributes wins."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in message.split(","):
         name, equals, value = part.partition("=")
         if len(name) != 1 or not equals:
             raise RemoteProtocolError("SCRAM: malformed server message")
-        found.setdefault(name, value)
-    return found
+        values.setdefault(name, value)
+    return values
 
 
 def decoded(received: dict[str, str], name: str) -> bytes:

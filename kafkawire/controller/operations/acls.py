@@ -131,9 +131,11 @@ def delete_acls(
                 )
             )
             continue
-        found = [id for id, acl in acls.items() if matches(each, acl)]
-        deleted |= dict.fromkeys(found)
-        matching = [DeleteAclsMatchingAcl(error_message=None, **acls[id]._asdict()) for id in found]
+        matching_ids = [id for id, acl in acls.items() if matches(each, acl)]
+        deleted |= dict.fromkeys(matching_ids)
+        matching = [
+            DeleteAclsMatchingAcl(error_message=None, **acls[id]._asdict()) for id in matching_ids
+        ]
         results.append(DeleteAclsFilterResult(error_message=None, matching_acls=matching))
     for id in deleted:
         state.write(RemoveAccessControlEntryRecord(id=id))

@@ -141,12 +141,12 @@ class Admin(ConfigCalls, GroupCalls, SecurityCalls, ReplicaCalls):
         response = await topics.metadata(self._calls, wanted)
         for row in response.topics if wanted is not None else ():
             check(row.error_code, f"topic {row.name or 'without a name'}")
-        found = {
+        infos = {
             row.name: topics.topic_info(row) for row in response.topics if row.name is not None
         }
         for name in wanted or ():
-            only([name] if name in found else [], f"topic {name}")
-        return found
+            only([name] if name in infos else [], f"topic {name}")
+        return infos
 
     # Records.
 

@@ -149,9 +149,9 @@ async def find_offset(calls: CallRunner, topic: str, partition: int, timestamp: 
         lowest=1,
     )
     rows = (each for row in response.topics for each in row.partitions)
-    found = only(rows, f"{topic}-{partition}")
-    check(found.error_code, f"{topic}-{partition}")
-    return Offset(found.offset, found.timestamp, found.leader_epoch)
+    partition_row = only(rows, f"{topic}-{partition}")
+    check(partition_row.error_code, f"{topic}-{partition}")
+    return Offset(partition_row.offset, partition_row.timestamp, partition_row.leader_epoch)
 
 
 async def delete_records(
@@ -170,6 +170,6 @@ async def delete_records(
         lambda response: [each.error_code for row in response.topics for each in row.partitions],
     )
     rows = (each for row in response.topics for each in row.partitions)
-    found = only(rows, f"{topic}-{partition}")
-    check(found.error_code, f"{topic}-{partition}")
-    return found.low_watermark
+    partition_row = only(rows, f"{topic}-{partition}")
+    check(partition_row.error_code, f"{topic}-{partition}")
+    return partition_row.low_watermark

@@ -161,8 +161,8 @@ async def open_transactions(
                     continue
                 check(row.error_code, f"{topic.name}-{row.partition_index}", row.error_message)
                 producers[where] = [_producer(each) for each in row.active_producers]
-    found = await asyncio.gather(*(describe_producers(calls, each) for each in moved))
-    producers |= zip(moved, found, strict=True)
+    described = await asyncio.gather(*(describe_producers(calls, each) for each in moved))
+    producers |= zip(moved, described, strict=True)
     return [
         HangingTransaction(
             *where,

@@ -200,8 +200,8 @@ class BrokerServer:
             topic, partition = image.topics.get(key.topic_id), image.partition(key)
             if topic is None or partition is None or broker_id not in partition.replicas:
                 continue
-            found = self.logs.directory_of(TopicPartition(topic.name, key.partition))
-            directory = None if found is None else found.directory_id
+            located = self.logs.directory_of(TopicPartition(topic.name, key.partition))
+            directory = None if located is None else located.directory_id
             if directory is not None and directory != partition.directory(broker_id):
                 self._assignments.assign(key, directory)
 

@@ -82,14 +82,14 @@ def _build(log: UnifiedLog, start: int, end: int, offsets: OffsetMap) -> None:
 
 def groups(log: UnifiedLog, segments: list[LogSegment], uncleanable: int) -> list[list[LogSegment]]:
     """Group neighbours that fit into one segment and its indexes."""
-    made: list[list[LogSegment]] = []
-    for at, segment in enumerate(segments):
-        last = (segments[at + 1].base_offset if at + 1 < len(segments) else uncleanable) - 1
-        if made and _fits(log, [*made[-1], segment], last):
-            made[-1].append(segment)
+    neighbours: list[list[LogSegment]] = []
+    for index, segment in enumerate(segments):
+        last = (segments[index + 1].base_offset if index + 1 < len(segments) else uncleanable) - 1
+        if neighbours and _fits(log, [*neighbours[-1], segment], last):
+            neighbours[-1].append(segment)
         else:
-            made.append([segment])
-    return made
+            neighbours.append([segment])
+    return neighbours
 
 
 def _fits(log: UnifiedLog, group: list[LogSegment], last: int) -> bool:

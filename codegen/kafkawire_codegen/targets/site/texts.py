@@ -39,7 +39,7 @@ def parts(text: str) -> tuple[Part, ...]:
 
 def kips(texts: Iterable[str]) -> tuple[int, ...]:
     """List the proposals that texts name, in order."""
-    return tuple(sorted({int(found[1]) for text in texts for found in _KIP.finditer(text)}))
+    return tuple(sorted({int(match[1]) for text in texts for match in _KIP.finditer(text)}))
 
 
 def wiki(kip: int) -> str:

@@ -71,9 +71,9 @@ class Names:
     def __init__(self, message: Message) -> None:
         self.root = message.root
         functions = {
-            made
+            function
             for s in message.structs
-            for made in (self.decode(s), self.encode(s), self.create(s), self.is_default(s))
+            for function in (self.decode(s), self.encode(s), self.create(s), self.is_default(s))
         }
         self._taken = _RESERVED | _LOCALS | functions
 

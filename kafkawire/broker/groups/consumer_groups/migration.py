@@ -88,13 +88,13 @@ def _subscription(classic: Group, member: Member) -> Subscription | None:
     reading = try_versioned(ConsumerProtocolSubscription.__name__, metadata)
     if reading is None:
         return None
-    said: ConsumerProtocolSubscription = reading.value
+    subscription: ConsumerProtocolSubscription = reading.value
     return Subscription(
         member.group_instance_id,
-        said.rack_id or None,
+        subscription.rack_id or None,
         member.client_id,
         member.client_host,
-        frozenset(said.topics),
+        frozenset(subscription.topics),
         "",
         _ms(member.rebalance_timeout),
         None,

@@ -174,7 +174,7 @@ class CommittedOffsets:
                 return self._retry_later(now)
             reason = f"OffsetFetch: {event.reason.value} {event.detail}".rstrip()
             return self._complete(request, {}, LookupFailed(reason, event.code))
-        code, found, errors = _read(event)
+        code, offsets, errors = _read(event)
         if code in COORDINATOR_ERRORS:
             return [ForgetCoordinator(self._coordinator), *self._retry_later(now)]
         if code in RETRIABLE_ERRORS | MEMBER_ERRORS or UNSTABLE in errors.values():
@@ -188,7 +188,9 @@ class CommittedOffsets:
                 request, {}, LookupFailed("cannot fetch committed offsets", code, errors)
             )
         self._failures = 0
-        return self._complete(request, {each: found.get(each) for each in request.partitions}, None)
+        return self._complete(
+            request, {each: offsets.get(each) for each in request.partitions}, None
+        )
 
     def _retry_later(self, now: float) -> Effects:
         self._failures += 1
