@@ -95,10 +95,22 @@ def test_each_task_is_active_once_and_copied_to_other_processes(
 
 @given(clusters())
 def test_an_assignment_is_stable(cluster: tuple[list[TaskMember], Subtopologies, int]) -> None:
+    """At once where each process has one member; else after a round that evens out members.
+
+    A process is loaded by its members' average: the only one of a process may get more than all
+    others, whose share of what is left is then smaller.
+    """
     members, subtopologies, _ = cluster
+
+    def next_round(assignment: dict[str, Tasks]) -> dict[str, Tasks]:
+        keeping = [each._replace(assigned=assignment[each.member_id]) for each in members]
+        return sticky(keeping, subtopologies, 0)
+
     once = sticky(members, subtopologies, 0)
-    again = [each._replace(assigned=once[each.member_id]) for each in members]
-    assert sticky(again, subtopologies, 0) == once
+    twice = next_round(once)
+    assert next_round(twice) == twice
+    if len({each.process_id for each in members}) == len(members):
+        assert twice == once
 
 
 def test_a_member_with_the_newest_state_gets_the_task() -> None:
