@@ -6,6 +6,8 @@ values; nothing is guessed or ignored.
     {"bootstrap.servers": "a:9092", "linger.ms": "5"} ─▶ read_config(KEYS, ...) ─▶ typed values
 """
 
+# over 300 lines: the table of the keys of every client, and what parses their values
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,16 +15,18 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ..display import most_similar
+from ..errors import LocalProtocolError
 from ..primitives import Limits
+from ..sasl.endpoints import endpoint
 from .failures import ConfigurationError
 from .metrics import Metrics, SampleSettings
 from .metrics.tables import Row
 from .network.backoff import Backoff
 from .network.connection_states import ConnectionSettings
-from .network.oauthbearer import TokenProvider
+from .network.oauthbearer import OAuthBearerToken, TokenProvider
 from .network.sasl import MECHANISMS
 from .network.settings import NetworkSettings
-from .security import credentials
+from .security import CLIENT_ID, CLIENT_SECRET, ENDPOINT, PROVIDER, SCOPE, TOKEN, credentials
 
 
 class Named(Protocol):
@@ -148,7 +152,24 @@ def function(value: Setting) -> object:
     return value
 
 
+def token(value: Setting) -> object:
+    """Parse a token of OAUTHBEARER; the error does not show the value."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected a token, got {type(value).__name__}")
+    try:
+        return OAuthBearerToken(value)
+    except LocalProtocolError as error:
+        raise ValueError(str(error)) from None
+
+
+def url(value: Setting) -> object:
+    """Parse the URL of a file or of a server."""
+    return endpoint(str(text(value)))
+
+
 MILLISECONDS: Final = integer(0, INT32)
+SECRETS: Final = ("password", "secret")
+"""Parts of the names of keys whose values no error shows."""
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 CLIENT_KEYS: Final[Mapping[str, Key]] = {
@@ -160,9 +181,12 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     "sasl.mechanism": Key(one_of(*MECHANISMS), None, "SASL mechanism"),
     "sasl.username": Key(text, None, "SASL username"),
     "sasl.password": Key(text, None, "SASL password"),
-    "sasl.oauth.token.provider": Key(
-        function, None, "function that returns a token for SASL OAUTHBEARER"
-    ),
+    PROVIDER: Key(function, None, "function that returns a token for SASL OAUTHBEARER"),
+    TOKEN: Key(token, None, "token for SASL OAUTHBEARER"),
+    ENDPOINT: Key(url, None, "file with a token for SASL OAUTHBEARER, or server that issues one"),
+    CLIENT_ID: Key(text, None, "client id at the server that issues tokens"),
+    CLIENT_SECRET: Key(text, None, "secret of the client id"),
+    SCOPE: Key(text, None, "scope of the tokens"),
     "ssl.ca.location": Key(text, None, "file of CA certificates (PEM); default: the system's"),
     "ssl.certificate.location": Key(text, None, "file of the client's certificate (PEM)"),
     "ssl.key.location": Key(text, None, "file of the client's private key (PEM)"),
@@ -221,7 +245,8 @@ def read_config(
         try:
             values[name] = key.read(value)
         except ValueError as error:
-            shown = "invalid value" if "password" in name else str(error)
+            is_secret = any(part in name for part in SECRETS)
+            shown = "invalid value" if is_secret else str(error)
             raise ConfigurationError(name, f"{shown} ({key.documentation})") from None
     for name, key in keys.items():
         if key.required and name not in given:

@@ -19,7 +19,7 @@ from ..client.network.negotiated_versions import Versions
 from ..client.network.oauthbearer import FromTokenProvider, OAuthBearerToken
 from ..client.network.sasl import Credentials
 from ..client.network.transport import RequestToken, ShellEvent, TokenFailed, TokenReceived
-from ..client.security import credentials, token_provider
+from ..client.security import credentials, token_source
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..messages.api_versions_request import ApiVersionsRequest
@@ -30,6 +30,7 @@ from ..messages.sasl_handshake_response import SaslHandshakeResponse
 from ..net.brokers.recording import Recording
 from ..net.clients.tls import tls_context
 from ..net.clients.token_requests import TokenRequests
+from ..net.clients.token_sources import provider_of
 from ..primitives import Message
 from ..protocol.frame import SIZE, Frame, decode_frame, encode_frame, read_size
 from ..protocol.json_form import Json, to_json
@@ -250,7 +251,7 @@ async def _identity(values: Values) -> Credentials | OAuthBearerToken | None:
 
 async def _token(values: Values) -> OAuthBearerToken:
     outcome: asyncio.Future[ShellEvent] = asyncio.get_running_loop().create_future()
-    requests = TokenRequests(token_provider(values), outcome.set_result)
+    requests = TokenRequests(provider_of(token_source(values)), outcome.set_result)
     requests.start(RequestToken(0))
     match await outcome:
         case TokenReceived(token=token):

@@ -281,10 +281,11 @@ FEATURES: Final[dict[str, Feature]] = {
         "token provider",
         "callback, OIDC",
         "callback, OIDC",
-        "token provider",
+        "callback, OIDC",
         (
             "client/test_connection.py::test_each_authentication_has_a_token_of_its_own",
             "net/test_token_requests.py::test_a_token_reaches_the_broker_and_no_log",
+            "net/test_token_sources.py::test_a_server_issues_a_token_for_client_credentials",
             "client/real/test_producer.py::test_a_session_is_renewed_with_a_new_token",
         ),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -22,7 +23,7 @@ from kafkawire.client.network.oauthbearer import FromTokenProvider, OAuthBearerT
 from kafkawire.client.network.sasl import Credentials
 from kafkawire.client.producer import PRODUCER_KEYS, producer_settings
 from kafkawire.client.requests import Reason
-from kafkawire.client.security import credentials, token_provider
+from kafkawire.client.security import credentials, token_source
 from kafkawire.errors import KafkaWireError
 from kafkawire.net.admin import ADMIN_KEYS
 from kafkawire.protocol.error_code import ErrorCode
@@ -179,7 +180,7 @@ def test_oauthbearer_takes_a_function_instead_of_a_password() -> None:
     }
     whole = read_config(CLIENT_KEYS, {**sasl, "sasl.oauth.token.provider": provider})
     assert credentials(whole) == FromTokenProvider()
-    assert token_provider(whole) is provider
+    assert token_source(whole) is provider
     with pytest.raises(ConfigurationError, match=r"sasl\.oauth\.token\.provider: required"):
         credentials(read_config(CLIENT_KEYS, sasl))
     with pytest.raises(ConfigurationError, match=r"sasl\.password: not used .* OAUTHBEARER"):
@@ -195,6 +196,50 @@ def test_oauthbearer_takes_a_function_instead_of_a_password() -> None:
     assert "eyJhbGciOi" not in str(caught.value)
     with pytest.raises(ConfigurationError, match=r"did you mean sasl\.oauth\.token\.provider"):
         read_config(CLIENT_KEYS, {**sasl, "sasl_oauth_token_provider": provider})
+
+
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+CLIENT_ID = "sasl.oauthbearer.client.credentials.client.id"
+CLIENT_SECRET = "sasl.oauthbearer.client.credentials.client.secret"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"sasl.oauth.token": "abc"}, ""),
+        ({TOKEN_URL: "file:///token"}, ""),
+        ({TOKEN_URL: "https://a", CLIENT_ID: "me", CLIENT_SECRET: "eyJ hidden"}, ""),
+        ({"sasl.oauth.token": "eyJ hidden"}, "sasl.oauth.token: SASL OAUTHBEARER: a token of 10"),
+        ({"sasl.oauth.token": 12345}, "sasl.oauth.token: expected a token, got int"),
+        ({CLIENT_SECRET: 12345}, f"{CLIENT_SECRET}: invalid value"),
+        ({TOKEN_URL: "http://eyJ.hidden"}, f"{TOKEN_URL}: expected file:///PATH, https"),
+        ({TOKEN_URL: "https://a"}, f"{CLIENT_ID}: required"),
+        ({TOKEN_URL: "https://a", CLIENT_ID: "me"}, f"{CLIENT_SECRET}: required"),
+        ({TOKEN_URL: "file:///a", CLIENT_ID: "me"}, f"{CLIENT_ID}: requires {TOKEN_URL}"),
+        ({"sasl.oauth.token": "abc", CLIENT_SECRET: "x"}, f"{CLIENT_SECRET}: requires"),
+        ({"sasl.oauth.token": "abc", TOKEN_URL: "file:///a"}, f"{TOKEN_URL}: not allowed together"),
+        ({"sasl.oauthbearer.scope": "all"}, "sasl.oauth.token.provider: required"),
+    ],
+)
+def test_a_token_has_one_source(given: dict[str, Setting], reason: str) -> None:
+    sasl: dict[str, Setting] = {
+        **HERE,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+    }
+    if not reason:
+        values = read_config(CLIENT_KEYS, sasl | given)
+        assert credentials(values) == FromTokenProvider()
+        assert "eyJ hidden" not in repr(token_source(values))
+        with pytest.raises(ConfigurationError, match=r"not used with sasl\.mechanism PLAIN"):
+            credentials(
+                {**values, "sasl.mechanism": "PLAIN", "sasl.username": "a", "sasl.password": "b"}
+            )
+        return
+    with pytest.raises(ConfigurationError) as caught:
+        credentials(read_config(CLIENT_KEYS, sasl | given))
+    assert str(caught.value).startswith(reason)
+    assert not {"eyJ", "hidden", "12345"} & {*re.findall(r"\w+", str(caught.value))}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ So no password needs to be an argument, which `ps` shows.
 from __future__ import annotations
 
 import re
+import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -66,6 +67,19 @@ def _unescaped(text: str) -> str:
 JAAS: Final = "sasl.jaas.config"
 JAAS_KEYS: Final = {"username": "sasl.username", "password": "sasl.password"}
 
+OAUTH_KEYS: Final = {
+    "clientId": "sasl.oauthbearer.client.credentials.client.id",
+    "clientSecret": "sasl.oauthbearer.client.credentials.client.secret",
+    "scope": "sasl.oauthbearer.scope",
+}
+"""The same for a server that issues tokens."""
+LOGIN_HANDLER: Final = "sasl.login.callback.handler.class"
+LOGIN_HANDLERS: Final = re.compile(
+    r"org\.apache\.kafka\.common\.security\.oauthbearer\."
+    r"((secured\.)?OAuthBearerLogin|internals\.unsecured\.OAuthBearerUnsecuredLogin)CallbackHandler"
+)
+"""Java's own: other keys say where tokens come from."""
+
 JAVA_KEYS: Final = {
     "ssl.truststore.location": "ssl.ca.location",
     "ssl.keystore.location": "ssl.certificate.location",
@@ -77,17 +91,21 @@ UNUSED: Final = frozenset({*STORE_TYPES, "ssl.truststore.password", "ssl.keystor
 HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 
 
-def from_java(properties: Mapping[str, str]) -> dict[str, str]:
+def from_java(properties: Mapping[str, str]) -> dict[str, Any]:
     """Translate the keys of Kafka's Java client that are named otherwise here.
 
-    Raises ValueError for stores other than PEM, and for a login module that is not valid.
+    Raises ValueError for stores other than PEM, for a login module that is not valid, and for a
+    login callback handler that is not Kafka's.
     """
-    translated: dict[str, str] = {}
+    translated: dict[str, Any] = {}
     for key, value in properties.items():
         if key == JAAS:
             translated |= _login(value)
         elif key in STORE_TYPES and value.upper() != "PEM":
             raise ValueError(f"{key}={value}: {PEM_ONLY}")
+        elif key == LOGIN_HANDLER:
+            if not LOGIN_HANDLERS.fullmatch(value):
+                raise ValueError(f"{key}: expected one of Kafka's, for OAUTHBEARER")
         elif key == HOST_CHECK:
             translated[key] = value or "none"
         elif key not in UNUSED:
@@ -99,15 +117,32 @@ def from_java(properties: Mapping[str, str]) -> dict[str, str]:
     return translated
 
 
-def _login(text: str) -> dict[str, str]:
-    """Return the name and the password in a login module, by their keys."""
-    from kafkawire.broker.security.jaas import login_module
+def _login(text: str) -> dict[str, Any]:
+    """Return what the options of a login module say, by our keys."""
+    from kafkawire.broker.security.jaas import MODULES, login_module
 
     try:
-        options = login_module(text).options
+        module = login_module(text)
+        if module.name == MODULES["OAUTHBEARER"]:
+            return _tokens(module.options)
     except ValueError as error:
         raise ValueError(f"{JAAS}: {error}") from None
-    return {key: options[name] for name, key in JAAS_KEYS.items() if name in options}
+    return _renamed(module.options, JAAS_KEYS)
+
+
+def _tokens(options: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the options of OAUTHBEARER say; those of tokens without a signature make some."""
+    from kafkawire.client.unsecured_login import PREFIX, unsecured_login
+
+    keys = _renamed(options, OAUTH_KEYS)
+    if any(name.startswith(PREFIX) for name in options):
+        login = unsecured_login(options)
+        keys["sasl.oauth.token.provider"] = lambda: login.token(time.time())
+    return keys
+
+
+def _renamed(options: Mapping[str, str], keys: Mapping[str, str]) -> dict[str, Any]:
+    return {key: options[name] for name, key in keys.items() if name in options}
 
 
 # -- profiles

@@ -17,9 +17,10 @@ from ...client.config import Values, bootstrap, network_settings
 from ...client.metrics import Metrics
 from ...client.network.network import Network
 from ...client.requests import Machine, OwnerEffect, OwnerEvent
-from ...client.security import token_provider
+from ...client.security import token_source
 from .driver import Driver, DriverFailed
 from .tls import tls_context
+from .token_sources import provider_of
 
 SOFTWARE: Final = ("kafkawire", __version__)
 """Software name and version in brokers' logs and metrics (KIP-511)."""
@@ -50,6 +51,7 @@ def open_client(
         nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
     )
     client: Client[UserEvent, UserEffect] = Client(network, owners(network.view), metrics)
-    driver = Driver(client, on_effect, tls_context(values), token_provider(values))
+    provider = provider_of(token_source(values))
+    driver = Driver(client, on_effect, tls_context(values), provider)
     driver.start()
     return driver

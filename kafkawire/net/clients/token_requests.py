@@ -18,6 +18,7 @@ from typing import Final
 from ...client.network.oauthbearer import OAuthBearerToken, TokenProvider
 from ...client.network.transport import RequestToken, ShellEvent, TokenFailed, TokenReceived
 from ...display import printable
+from ..sockets.http import EndpointFailed
 
 FAILED: Final = "the token provider (sasl.oauth.token.provider)"
 
@@ -67,6 +68,8 @@ class TokenRequests:
     ) -> TokenReceived | TokenFailed:
         try:
             token = await _call(provider)
+        except EndpointFailed as error:
+            return TokenFailed(connection, printable(str(error)))
         except Exception as error:  # noqa: BLE001 - of the user's function: for the caller's error
             detail = f"{FAILED} failed: {type(error).__name__}: {error}"
             return TokenFailed(connection, printable(detail))

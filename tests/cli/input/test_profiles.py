@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkawire.broker.security.jwt import parse
 from kafkawire.client.config import CLIENT_KEYS, bootstrap, read_config
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
@@ -78,6 +79,31 @@ def test_a_login_module_is_read_as_java_reads_it(options: str) -> None:
     login = "org.apache.kafka.common.security.scram.ScramLoginModule"
     translated = from_java({"sasl.jaas.config": f"{login} required {options};"})
     assert translated == {"sasl.username": "alice", "sasl.password": "a b"}
+
+
+OAUTH = "org.apache.kafka.common.security.oauthbearer"
+
+
+def test_the_login_module_of_tokens_is_read_as_java_reads_it() -> None:
+    module = f"{OAUTH}.OAuthBearerLoginModule required"
+    of_server = {
+        "sasl.login.callback.handler.class": f"{OAUTH}.OAuthBearerLoginCallbackHandler",
+        "sasl.jaas.config": f'{module} clientId="me" clientSecret="hidden" scope="all";',
+    }
+    assert from_java(of_server) == {
+        "sasl.oauthbearer.client.credentials.client.id": "me",
+        "sasl.oauthbearer.client.credentials.client.secret": "hidden",
+        "sasl.oauthbearer.scope": "all",
+    }
+    assert from_java({"sasl.jaas.config": f"{module};"}) == {}
+    unsecured = {"sasl.jaas.config": f'{module} unsecuredLoginStringClaim_sub="alice";'}
+    [(key, provider)] = from_java(unsecured).items()
+    assert key == "sasl.oauth.token.provider"
+    assert parse(provider().value).claims["sub"] == "alice"
+    with pytest.raises(ValueError, match=r"sasl\.jaas\.config: unsecuredLoginNumberClaim_a"):
+        from_java({"sasl.jaas.config": f'{module} unsecuredLoginNumberClaim_a="x";'})
+    with pytest.raises(ValueError, match=r"callback\.handler\.class: expected one of Kafka's"):
+        from_java({"sasl.login.callback.handler.class": "example.Handler"})
 
 
 def test_an_invalid_login_module_is_refused_without_its_values() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+from typer.testing import Result
 
 from kafkawire import ErrorCode
 from kafkawire.messages.metadata_request import MetadataRequest
@@ -21,11 +22,13 @@ from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.sasl.oauthbearer import initial_response
+from tests.cli.reports import run
 
 from ...broker.security.jwts import AUDIENCE, ISSUER, Issuer, claims, part, unsecured
 from ...real.broker import JAAS, Broker, free_ports
 from ...real.java import Installation
 from ...real.wire import HOST, Wire
+from ..http_server import Response, http_server
 
 pytestmark = [pytest.mark.timeout(600)]
 HANDLER: Final = f"{JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler"
@@ -315,3 +318,62 @@ def test_the_messages_of_the_mechanism(real: Ports, ours: Ports) -> None:
         if not with_text:
             seen = [each[:-1] for each in seen]
         assert seen[1] == seen[0], messages
+
+
+TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
+UNSECURED_LOGIN: Final = f"{MODULE} unsecuredLoginStringClaim_sub=alice;"
+OF_SERVER: Final = {
+    "sasl.login.callback.handler.class": f"{JAAS}.oauthbearer.OAuthBearerLoginCallbackHandler",
+    "sasl.jaas.config": f"{MODULE} clientId=me clientSecret=made-up;",
+}
+
+
+def topics(port: int, tmp_path: Path, more: dict[str, str]) -> Result:
+    """List topics with the command line, and a configuration of OAUTHBEARER."""
+    values = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", **more}
+    path = tmp_path / "client.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    return run("topics", "-b", f"{HOST}:{port}", "--config", path, "--json")
+
+
+def test_the_command_line(
+    real: Ports,
+    ours: Ports,
+    issuer: Issuer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has a token as it is, of a file, of a server, and of the login module's options."""
+    signed = issuer.sign(VALID)
+    path = tmp_path / "token"
+    path.write_text(f"{signed}\n")
+    issued = json.dumps({"access_token": signed, "expires_in": 600}).encode()
+    with http_server(lambda _: Response(200, issued)) as url:
+        for ports in (real, ours):
+            for port, more in (
+                (ports.signed, {"sasl.oauth.token": signed}),
+                (ports.signed, {TOKEN_URL: path.as_uri()}),
+                (ports.signed, {TOKEN_URL: url, **OF_SERVER}),
+                (ports.plain, {"sasl.jaas.config": UNSECURED_LOGIN}),
+            ):
+                done = topics(port, tmp_path, more)
+                assert (done.exit_code, done.stderr) == (0, ""), more
+    monkeypatch.setenv("KAFKAWIRE_SASL_OAUTH_TOKEN", signed)
+    assert topics(ours.signed, tmp_path, {}).exit_code == 0
+    expired = issuer.sign(VALID | {"exp": NOW - 50})
+    monkeypatch.setenv("KAFKAWIRE_SASL_OAUTH_TOKEN", expired)
+    for ports in (real, ours):
+        done = topics(ports.signed, tmp_path, {})
+        assert done.exit_code == 1
+        assert '{"status":"invalid_token"}' in done.stderr
+        assert not any(part in done.output for part in expired.split("."))
+
+
+def test_errors_of_the_source_of_tokens_are_one_line(tmp_path: Path, ours: Ports) -> None:
+    refused = Response(401, b'{"error":"invalid_client"}')
+    with http_server(lambda _: refused) as url:
+        done = topics(ours.signed, tmp_path, {TOKEN_URL: url, **OF_SERVER})
+    assert done.exit_code == 1
+    [line] = done.stderr.splitlines()
+    assert f"{TOKEN_URL}: HTTP status 401 (invalid_client)" in line
+    assert "made-up" not in line

@@ -1,0 +1,191 @@
+"""Tokens from files and from servers that issue them: what they send, bounds, errors, lifetimes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from kafkawire.client.config import CLIENT_KEYS, Setting, read_config
+from kafkawire.client.network.oauthbearer import OAuthBearerToken, TokenProvider
+from kafkawire.client.network.transport import RequestToken, ShellEvent, TokenFailed
+from kafkawire.client.security import TokenEndpoint, token_source
+from kafkawire.net.clients.token_requests import TokenRequests
+from kafkawire.net.clients.token_sources import IssuedTokens, provider_of
+from kafkawire.net.sockets import http
+from kafkawire.sasl.endpoints import endpoint
+
+from .http_server import Request, Response, http_server
+
+SECRET = "made-up-secret"
+TOKEN = "eyJhbGciOi"
+CLIENT: dict[str, Setting] = {
+    "sasl.oauthbearer.client.credentials.client.id": "me",
+    "sasl.oauthbearer.client.credentials.client.secret": SECRET,
+}
+
+
+def provider(url: str, **more: Setting) -> TokenProvider:
+    """Return the provider of a URL in a configuration."""
+    given: dict[str, Setting] = {
+        "bootstrap.servers": "a:1",
+        "sasl.oauthbearer.token.endpoint.url": url,
+        **more,
+    }
+    provider = provider_of(token_source(read_config(CLIENT_KEYS, given)))
+    assert provider is not None
+    return provider
+
+
+def outcome(provider: TokenProvider) -> ShellEvent:
+    """Request a token once; return the event."""
+
+    async def scenario() -> ShellEvent:
+        event: asyncio.Future[ShellEvent] = asyncio.get_running_loop().create_future()
+        TokenRequests(provider, event.set_result).start(RequestToken(7))
+        return await event
+
+    return asyncio.run(scenario())
+
+
+def failure(provider: TokenProvider) -> str:
+    """Return why there is no token."""
+    event = outcome(provider)
+    assert isinstance(event, TokenFailed)
+    assert event.detail.startswith("sasl.oauthbearer.token.endpoint.url: ")
+    assert SECRET not in event.detail
+    assert TOKEN not in event.detail
+    return event.detail
+
+
+def token(provider: TokenProvider) -> OAuthBearerToken:
+    """Return the token."""
+    event: Any = outcome(provider)
+    assert isinstance(event.token, OAuthBearerToken), event
+    return event.token
+
+
+def test_a_file_is_read_for_each_token(tmp_path: Path) -> None:
+    path = tmp_path / "my token"
+    of_file = provider(path.as_uri())
+    assert f"{path}: No such file or directory" in failure(of_file)
+    for value in ("first", "second"):
+        path.write_text(f"{value}\n")
+        assert token(of_file).value == value
+    path.write_text(f"{TOKEN} {TOKEN}")
+    assert f"{path}: SASL OAUTHBEARER: a token of 21 characters that are not" in failure(of_file)
+    path.write_text("a" * (http.MOST + 1))
+    assert f"{path}: more than {http.MOST} bytes" in failure(of_file)
+
+
+def test_a_server_issues_a_token_for_client_credentials() -> None:
+    requests: list[Request] = []
+
+    def respond(request: Request) -> Response:
+        requests.append(request)
+        return Response(200, json.dumps({"access_token": TOKEN, "expires_in": 60}).encode())
+
+    with http_server(respond) as url:
+        scope: dict[str, Setting] = {"sasl.oauthbearer.scope": "read & write"}
+        issued = token(provider(f"{url}/token?realm=a", **CLIENT, **scope))
+        token(provider(f"{url}", **CLIENT))
+    assert issued.value == TOKEN
+    assert issued.expires_at is not None
+    first, second = requests
+    assert first[:2] == ("POST", "/token?realm=a")
+    assert parse_qs(first.body.decode()) == {
+        "grant_type": ["client_credentials"],
+        "scope": ["read & write"],
+    }
+    assert first.fields["content-type"] == "application/x-www-form-urlencoded"
+    assert first.fields["host"] == url.removeprefix("http://")
+    scheme, _, basic = first.fields["authorization"].partition(" ")
+    assert (scheme, b64decode(basic).decode()) == ("Basic", f"me:{SECRET}")
+    assert (second.path, second.body) == ("/", b"grant_type=client_credentials")
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (Response(401, b'{"error":"invalid_client"}'), "HTTP status 401 (invalid_client)"),
+        (Response(500, f'{{"error":"{TOKEN} x"}}'.encode()), "HTTP status 500"),
+        (Response(302, b"", {"Location": "/other"}), "HTTP status 302"),
+        (Response(200, b""), "expected JSON with access_token"),
+        (Response(200, TOKEN.encode()), "expected JSON with access_token"),
+        (Response(200, b"[]"), "expected JSON with access_token"),
+        (Response(200, b"[" * 100_000), "expected JSON with access_token"),
+        (Response(200, b'{"token": "x"}'), "expected JSON with access_token"),
+        (Response(200, b'{"access_token": 1}'), "access_token is not a text"),
+        (Response(200, b'{"access_token": "a b"}'), "SASL OAUTHBEARER: a token of 3 characters"),
+        (Response(200, b"x" * (http.MOST + 1)), f"more than {http.MOST} bytes"),
+    ],
+    ids=range(11),
+)
+def test_responses_without_a_token(response: Response, expected: str) -> None:
+    with http_server(lambda _: response) as url:
+        detail = failure(provider(url, **CLIENT))
+    assert detail.partition("url: ")[2].startswith(expected)
+    assert detail.endswith(expected) or "characters" in expected
+
+
+def test_the_lifetime_of_a_token_is_used_up_to_four_fifths() -> None:
+    count = 0
+    lifetime: Any = 100
+
+    def respond(_: Request) -> Response:
+        nonlocal count
+        count += 1
+        body = {"access_token": f"t{count}", "expires_in": lifetime}
+        return Response(200, json.dumps(body).encode())
+
+    async def scenario(url: str) -> None:
+        nonlocal lifetime
+        now = 1_000.0
+        source = TokenEndpoint(endpoint(url), "me", SECRET)
+        issued = IssuedTokens(source, lambda: now)
+        tokens = await asyncio.gather(issued(), issued())
+        assert {each.value for each in tokens} == {"t1"}
+        assert tokens[0].expires_at == 1_100.0
+        now = 1_079.0
+        assert (await issued()).value == "t1"
+        now, lifetime = 1_080.0, "soon"
+        assert await issued() == OAuthBearerToken("t2")
+        assert await issued() == OAuthBearerToken("t3")
+
+    with http_server(respond) as url:
+        asyncio.run(scenario(url))
+
+
+def test_a_server_that_does_not_respond(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        monkeypatch.setattr(http, "TIMEOUT_S", 0.1)
+        assert "no response within 0.1 seconds" in failure(
+            provider(f"http://127.0.0.1:{port}", **CLIENT)
+        )
+    monkeypatch.undo()
+    assert "Connect call failed" in failure(provider(f"http://127.0.0.1:{port}", **CLIENT))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", b"\0" * 99]
+)
+def test_a_server_that_does_not_speak_http(data: bytes) -> None:
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(data)
+        writer.close()
+
+    async def scenario() -> str:
+        async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            url = f"http://127.0.0.1:{port}"
+            return await asyncio.to_thread(failure, provider(url, **CLIENT))
+
+    assert "invalid response" in asyncio.run(scenario())
