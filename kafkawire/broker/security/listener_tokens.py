@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final
 
 from ...configs import BROKER_CONFIGS, list_items, prefixed
@@ -17,15 +16,8 @@ from .protocols import SecurityProtocol
 ENABLED: Final = "sasl.enabled.mechanisms"
 
 
-def read_file(path: str) -> bytes:
-    """Read a file."""
-    return Path(path).read_bytes()
-
-
-def validator_of(
-    static: Mapping[str, str], listener: str, read: Callable[[str], bytes] = read_file
-) -> TokenValidator:
-    """Return the validator of a listener. static: the keys that are set. read: a file.
+def validator_of(static: Mapping[str, str], listener: str) -> TokenValidator:
+    """Return the validator of a listener. static: the keys that are set.
 
     Raises ValueError, which names the key; MissingPackage.
     """
@@ -37,7 +29,7 @@ def validator_of(
 
     module = module_of(static, listener, OAUTHBEARER)
     try:
-        return token_validator(value, {} if module is None else module.options, read)
+        return token_validator(value, {} if module is None else module.options)
     except ValueError as error:
         raise ValueError(f"listener {listener}: {error}") from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from ...display import cut, printable
@@ -74,12 +74,10 @@ def shown(name: str) -> str:
     return cut(printable(name), LONGEST_NAME)
 
 
-def token_validator(
-    value: Callable[[str], str], options: Mapping[str, str], read: Callable[[str], bytes]
-) -> TokenValidator:
+def token_validator(value: Callable[[str], str], options: Mapping[str, str]) -> TokenValidator:
     """Return the validator that keys configure.
 
-    value: returns that of a key, "" if unset. options: of the login module. read: a file.
+    value: returns that of a key, "" if unset. options: of the login module.
     Tokens are signed where there is a set of keys. Raises ValueError, which names the key;
     MissingPackage.
     """
@@ -91,7 +89,8 @@ def token_validator(
     if not url or handler == UNSECURED:
         return unsecured_tokens(options)
 
-    from .signed_tokens import Expectations, SignedTokens  # joserfc with signed tokens only
+    from .key_sets import KeyFile  # joserfc with signed tokens only
+    from .signed_tokens import Expectations, SignedTokens
 
     audience = tuple(item.strip() for item in value(AUDIENCE).split(",") if item.strip())
     issuer = value(ISSUER)
@@ -108,20 +107,16 @@ def token_validator(
         value(PRINCIPAL_CLAIM),
         int(value(CLOCK_SKEW_S)) * 1000,
     )
+    path = _path(url)
     try:
-        return SignedTokens(_key_set(url, read), expectations)
+        return SignedTokens(KeyFile(path), expectations)
     except ValueError as error:
-        raise ValueError(f"{JWKS_URL}: {error}") from None
+        raise ValueError(f"{JWKS_URL}: {path}: {error}") from None
 
 
-def _key_set(url: str, read: Callable[[str], bytes]) -> Any:
-    """Read a file with a key set. Raises ValueError."""
+def _path(url: str) -> str:
+    """Return the path of a URL. Raises ValueError."""
     parts = urlsplit(url)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path:
-        raise ValueError("expected file:///PATH")
-    try:
-        return json.loads(read(unquote(parts.path)))
-    except OSError as error:
-        raise ValueError(f"{unquote(parts.path)}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise ValueError("not JSON") from None
+        raise ValueError(f"{JWKS_URL}: expected file:///PATH")
+    return unquote(parts.path)

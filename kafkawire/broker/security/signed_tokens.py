@@ -6,9 +6,11 @@ who knows the set cannot sign, and no key is ever taken for the secret of an HMA
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from ...errors import RemoteProtocolError
 from ...extras import requires
 from .jwt import LONGEST_TOKEN, Claims, TokenRejected, ValidToken, milliseconds, parse
 
@@ -21,6 +23,16 @@ KEY_TYPES: Final[Mapping[str, str]] = {
     "EdDSA": "OKP",
 }
 """Algorithm -> the type of its keys."""
+
+
+class KeySource(Protocol):
+    """The keys of a set, which may change."""
+
+    def current(self) -> Sequence[Key]:
+        """Return the keys. Raises ValueError where there are none."""
+
+    def missing(self, key_id: str) -> None:
+        """Handle a token whose key is not in the set."""
 
 
 class Expectations(NamedTuple):
@@ -70,16 +82,32 @@ def _texts(value: Any, name: str) -> set[str]:
     return set(items)
 
 
-class SignedTokens:
-    """Validates signed tokens. keys: those of the set.
+def public_keys(content: bytes) -> Sequence[Key]:
+    """Return the public keys of a set, in JSON.
 
-    Raises ValueError for what is not a set with at least one public key; MissingPackage.
+    Raises ValueError for what is not a set with at least one; MissingPackage.
+    """
+    with requires("joserfc", "oauth"):
+        from joserfc.errors import JoseError
+        from joserfc.jwk import KeySet
+
+    try:
+        keys = json.loads(content)["keys"]
+        public = [key for key in keys if key["kty"] in KEY_TYPES.values()]
+        return KeySet.import_key_set({"keys": public}).keys
+    except (JoseError, KeyError, TypeError, ValueError, RecursionError):
+        raise ValueError("not a JSON Web Key Set with public keys") from None
+
+
+class SignedTokens:
+    """Validates signed tokens.
+
+    keys: those that tokens may be signed with. Raises ValueError if there are none now;
+    MissingPackage.
     """
 
-    def __init__(self, jwks: Any, expectations: Expectations) -> None:
+    def __init__(self, keys: KeySource, expectations: Expectations) -> None:
         with requires("joserfc", "oauth"):
-            from joserfc.errors import JoseError
-            from joserfc.jwk import KeySet
             from joserfc.jws import JWSRegistry
 
         registry = JWSRegistry(algorithms=[*KEY_TYPES], strict_check_header=False)
@@ -87,11 +115,8 @@ class SignedTokens:
         registry.max_signature_length = LONGEST_TOKEN
         self._registry = registry
         self._expectations = expectations
-        try:
-            public = [key for key in jwks["keys"] if key["kty"] in KEY_TYPES.values()]
-            self._keys = KeySet.import_key_set({"keys": public}).keys
-        except (JoseError, KeyError, TypeError, ValueError):
-            raise ValueError("not a JSON Web Key Set with public keys") from None
+        self._keys = keys
+        keys.current()
 
     def __call__(self, token: str, now_ms: int) -> ValidToken:
         """Return what a token says. now_ms: milliseconds since 1970. Raises TokenRejected."""
@@ -112,10 +137,16 @@ class SignedTokens:
         expected = KEY_TYPES.get(algorithm) if isinstance(algorithm, str) else None
         if expected is None:
             raise TokenRejected("algorithm without a public key")
-        for key in self._keys:
+        try:
+            keys = self._keys.current()
+        except ValueError as error:
+            raise RemoteProtocolError(f"OAUTHBEARER: key set: {error}") from None
+        for key in keys:
             is_named = key_id is None or key.get("kid") == key_id
             for_signatures = key.get("use") in (None, "sig")
             for_algorithm = key.get("alg") in (None, algorithm)
             if key.key_type == expected and is_named and for_signatures and for_algorithm:
                 return key
+        if isinstance(key_id, str):
+            self._keys.missing(key_id)
         raise TokenRejected("no such key")

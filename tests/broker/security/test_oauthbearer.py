@@ -7,17 +7,20 @@ import hmac
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from joserfc.jwk import Key
 
 from kafkawire import ErrorCode
 from kafkawire.broker.security.jwt import LAST_MS, LONGEST_TOKEN, TokenRejected
+from kafkawire.broker.security.key_sets import LARGEST
 from kafkawire.broker.security.listener_tokens import validator_of
 from kafkawire.broker.security.oauthbearer import OAuthBearer
 from kafkawire.broker.security.session import EXPIRED
-from kafkawire.broker.security.signed_tokens import Expectations, SignedTokens
+from kafkawire.broker.security.signed_tokens import Expectations, SignedTokens, public_keys
 from kafkawire.broker.security.unsecured_tokens import UnsecuredTokens, unsecured_tokens
 from kafkawire.client.network.oauthbearer import OAuthBearerToken
 from kafkawire.client.network.sasl import mechanism
@@ -238,7 +241,7 @@ def test_tokens_that_are_not_valid_are_rejected_unseen(value: str) -> None:
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE.keys())
 def test_no_signature_is_rejected_where_signatures_are_required(value: str, issuer: Issuer) -> None:
-    assert rejected(SignedTokens(json.loads(issuer.jwks()), Expectations()), value)
+    assert rejected(SignedTokens(FixedKeys(issuer), Expectations()), value)
 
 
 def test_a_token_that_never_expires_has_the_last_time_there_is() -> None:
@@ -277,8 +280,22 @@ def test_the_options_of_unsecured_tokens() -> None:
 # Tokens with a signature.
 
 
+class FixedKeys:
+    """The keys of an issuer. missed: the ids of keys that are not among them, in tokens."""
+
+    def __init__(self, issuer: Issuer) -> None:
+        self._keys = public_keys(issuer.jwks().encode())
+        self.missed: list[str] = []
+
+    def current(self) -> Sequence[Key]:
+        return self._keys
+
+    def missing(self, key_id: str) -> None:
+        self.missed.append(key_id)
+
+
 def test_signed_tokens(issuer: Issuer) -> None:
-    validate = SignedTokens(json.loads(issuer.jwks()), Expectations((AUDIENCE,), ISSUER))
+    validate = SignedTokens(FixedKeys(issuer), Expectations((AUDIENCE,), ISSUER))
     expected = ("alice", VALID["exp"] * 1000)
     for algorithm in ("RS256", "RS512", "PS256", "ES256"):
         assert validate(issuer.sign(VALID, algorithm), EPOCH_MS) == expected
@@ -290,7 +307,7 @@ def test_signed_tokens(issuer: Issuer) -> None:
 
 
 def test_signed_tokens_that_are_not_valid(issuer: Issuer) -> None:
-    validate = SignedTokens(json.loads(issuer.jwks()), Expectations((AUDIENCE,), ISSUER))
+    validate = SignedTokens(FixedKeys(issuer), Expectations((AUDIENCE,), ISSUER))
     signed = issuer.sign(VALID)
     header, payload, signature = signed.split(".")
     by_secret = part({"alg": "HS256", "kid": "rsa"})
@@ -419,3 +436,32 @@ def test_a_file_that_is_gone_fails_the_authentication_and_is_read_again(
     client = harness.client()
     assert handshake(client, "OAUTHBEARER").error_code == E.NONE
     assert token(client, initial_response(issuer.sign(VALID), {})).error_code == E.NONE
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    """Another file may take its place, also within the time that two changes have."""
+    before, after = Issuer(), Issuer()
+    path, other = tmp_path / "keys.json", tmp_path / "other.json"
+    path.write_text(before.jwks())
+    validate = validator_of(SETTINGS | {URL: path.as_uri(), **ANY}, "SASL_PLAINTEXT")
+    assert validate(before.sign(VALID), EPOCH_MS).principal == "alice"
+    rejected(validate, after.sign(VALID))
+    other.write_text(after.jwks())
+    other.replace(path)
+    assert validate(after.sign(VALID), EPOCH_MS).principal == "alice"
+    rejected(validate, before.sign(VALID))
+    for text, reason in (("{}", "not a JSON Web Key Set"), (" " * (LARGEST + 1), "more than")):
+        path.write_text(text)
+        with pytest.raises(RemoteProtocolError, match=f"key set: {reason}") as caught:
+            validate(after.sign(VALID), EPOCH_MS)
+        assert str(tmp_path) not in str(caught.value)
+    path.write_text(before.jwks())
+    assert validate(before.sign(VALID), EPOCH_MS).principal == "alice"
+
+
+def test_a_token_whose_key_is_not_in_the_set_is_reported(issuer: Issuer) -> None:
+    keys = FixedKeys(issuer)
+    validate = SignedTokens(keys, Expectations())
+    validate(issuer.sign(VALID), EPOCH_MS)
+    rejected(validate, issuer.sign(VALID, key=issuer.other))
+    assert keys.missed == ["other"]

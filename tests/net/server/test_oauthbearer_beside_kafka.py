@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -318,6 +319,23 @@ def test_the_messages_of_the_mechanism(real: Ports, ours: Ports) -> None:
         if not with_text:
             seen = [each[:-1] for each in seen]
         assert seen[1] == seen[0], messages
+
+
+def test_a_change_of_the_key_set(real: Ports, ours: Ports, issuer: Issuer, jwks: Path) -> None:
+    """Both read the file again: another issuer is trusted then, and the one before is not."""
+    other = Issuer()
+    tokens = [each.sign(VALID) for each in (issuer, other)]
+    before, changed, broken = jwks.read_text(), other.jwks(), "{}"
+    try:
+        for moved_s, text, valid in ((2, changed, 1), (4, before, 0), (6, broken, None)):
+            jwks.write_text(text)
+            os.utime(jwks, (NOW + moved_s, NOW + moved_s))
+            for ports in (real, ours):
+                seen: list[Any] = [outcome(ports.signed, first(each))[0] for each in tokens]
+                accepted = [each[:2] == ("NONE", b"") for each in seen]
+                assert accepted == [valid == 0, valid == 1]
+    finally:
+        jwks.write_text(before)
 
 
 TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
