@@ -5,9 +5,9 @@ It is data, and the bottom of what uses it: it refers to no broker, handler or c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .bounds import Bounds
 from .configs import Settings
@@ -15,6 +15,9 @@ from .deadlines import Deadlines
 from .effects import Effect
 from .events import Deadline
 from .faults import Fault
+
+if TYPE_CHECKING:
+    from .security.signed_tokens import KeySource
 
 
 class Endpoint(NamedTuple):
@@ -38,7 +41,8 @@ class Context:
     new_uuid: returns 16 unique bytes. draw: returns a random number in [0, 1), for faults.
     epoch_ms: milliseconds since 1970 at `now` 0. load_seconds: how long a new coordinator loads.
     reports: whether requests are reported. clock: returns the seconds that the thread has worked,
-    for the quotas of request time. effects: those that the current call returns.
+    for the quotas of request time. key_sources: of signed tokens that servers have the keys of, by
+    listener. effects: those that the current call returns.
     """
 
     cluster_id: str
@@ -54,6 +58,7 @@ class Context:
     clock: Callable[[], float] = no_time
     deadlines: Deadlines[Deadline] = field(default_factory=Deadlines)
     effects: list[Any] = field(default_factory=list)
+    key_sources: Mapping[str, KeySource] = field(default_factory=dict)
 
     def wall_ms(self, now: float) -> int:
         """Return the wall-clock time in milliseconds since 1970."""

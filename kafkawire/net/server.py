@@ -31,6 +31,7 @@ from ..node.operator_requests import OperatorRequest, OperatorResponse
 from ..primitives import Message
 from ..protocol.json_form import uuid_text
 from .brokers.cluster_shell import ClusterShell, advertised, bound_addresses, epoch_ms
+from .brokers.key_endpoints import KeyEndpoints
 from .brokers.shell import Observers, random_uuid
 from .listeners import check_in_memory
 from .nodes.topics import ClusterTopics, until
@@ -88,6 +89,7 @@ class Server(ClusterShell):
         unknown = self._disks.keys() - nodes
         if unknown:
             raise ValueError(f"persisted: of brokers {sorted(unknown)}; there are {config.brokers}")
+        self._keys = KeyEndpoints(config.settings)
         self._broker_connections: BrokerConnections | None = None
         self._failures: dict[int, str] = {}
         self._stopping: dict[int, asyncio.Task[None]] = {}
@@ -102,6 +104,7 @@ class Server(ClusterShell):
 
     async def _start_brokers(self) -> None:
         config = self.config
+        await self._keys.start()
         # not secrets: ids that a seed can repeat
         rng = random.Random(config.seed)
         brokers = [each.node_id for each in self.endpoints]
@@ -140,7 +143,12 @@ class Server(ClusterShell):
     def _machine(self, nodes: Sequence[LocalNode], rng: random.Random) -> LocalCluster:
         """Compose the cluster; with ZooKeeper, its brokers connect to each other."""
         reports = self.observers.on_report is not None
-        options = FrontOptions(self.config.passwords, reports=reports, clock=time.thread_time)
+        options = FrontOptions(
+            self.config.passwords,
+            reports=reports,
+            clock=time.thread_time,
+            key_sources=self._keys.sources,
+        )
 
         def new_uuid() -> bytes:
             return random_uuid(rng)
@@ -178,6 +186,7 @@ class Server(ClusterShell):
         if self._broker_connections is not None:
             self._broker_connections.close()
         await asyncio.gather(*self._stopping.values())
+        await self._keys.close()
         await super().close()
 
     @property

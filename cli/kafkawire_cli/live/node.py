@@ -98,22 +98,28 @@ async def _run(
     except (StorageError, KafkaWireError, OSError) as error:
         fail(error)
     server.faults.extend(faults)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, _shut_down, server)
-    lines.on_failure = partial(loop.call_soon, _shut_down, server)  # it handles an event then
-    await server.start()
+    _shut_down_when_due(server, lines)
     try:
+        await server.start()
         if await server.serving():
             addresses = listening(prepared.clients)
             print(f"listening on {addresses} as node {prepared.config.node_id}", flush=True)
         stopped = await server.stopped
+    except OSError as error:
+        fail(error)
     finally:
         await server.close()
     if stopped.failure is not None:
         print_note(str(stopped.failure))
         raise typer.Exit(FAILED)
     lines.check()
+
+
+def _shut_down_when_due(server: NodeServer, lines: RequestLines) -> None:
+    """Shut down at a signal, and when lines cannot be written: then an event is being handled."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        server.loop.add_signal_handler(number, _shut_down, server)
+    lines.on_failure = partial(server.loop.call_soon, _shut_down, server)
 
 
 def _shut_down(server: NodeServer) -> None:

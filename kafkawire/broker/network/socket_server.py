@@ -136,7 +136,9 @@ class SocketServer:
 
         if listener not in self._validators:
             try:
-                validator = validator_of(self._context.settings.given, listener)
+                validator = validator_of(
+                    self._context.settings.given, listener, self._context.key_sources
+                )
             except ValueError as error:  # a file that has changed since the broker started
                 raise RemoteProtocolError(f"OAUTHBEARER: {error}") from None
             self._validators[listener] = validator

@@ -41,3 +41,14 @@ class KeyFile:
 
     def missing(self, key_id: str) -> None:
         """Do nothing: a file that has changed would have been read."""
+
+
+class UnknownKeys:
+    """The keys of a server from which nobody fetches them."""
+
+    def current(self) -> Sequence[Key]:
+        """Raise ValueError."""
+        raise ValueError("not fetched")
+
+    def missing(self, key_id: str) -> None:
+        """Do nothing."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import unquote, urlsplit
+from typing import TYPE_CHECKING, Final
 
 from ...display import cut, printable
 from ...errors import RemoteProtocolError
+from ...sasl.endpoints import Endpoint, HttpEndpoint, endpoint
 from ...sasl.oauthbearer import ACKNOWLEDGEMENT, parse_initial_response
 from .jwt import TokenRejected, TokenValidator, ValidToken
 from .unsecured_tokens import unsecured_tokens
+
+if TYPE_CHECKING:
+    from .signed_tokens import KeySource
 
 HANDLER: Final = "sasl.server.callback.handler.class"
 JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
@@ -74,12 +77,10 @@ def shown(name: str) -> str:
     return cut(printable(name), LONGEST_NAME)
 
 
-def token_validator(value: Callable[[str], str], options: Mapping[str, str]) -> TokenValidator:
-    """Return the validator that keys configure.
+def key_endpoint(value: Callable[[str], str]) -> Endpoint | None:
+    """Return where the keys of signed tokens are; None if tokens have no signature.
 
-    value: returns that of a key, "" if unset. options: of the login module.
-    Tokens are signed where there is a set of keys. Raises ValueError, which names the key;
-    MissingPackage.
+    value: returns that of a key, "" if unset. Raises ValueError, which names the key.
     """
     handler, url = value(HANDLER), value(JWKS_URL)
     if handler not in ("", SIGNED, UNSECURED):
@@ -87,9 +88,27 @@ def token_validator(value: Callable[[str], str], options: Mapping[str, str]) -> 
     if handler == SIGNED and not url:
         raise ValueError(f"{JWKS_URL}: required with {HANDLER}={SIGNED}")
     if not url or handler == UNSECURED:
+        return None
+    try:
+        return endpoint(url)
+    except ValueError as error:
+        raise ValueError(f"{JWKS_URL}: {error}") from None
+
+
+def token_validator(
+    value: Callable[[str], str], options: Mapping[str, str], keys: KeySource | None
+) -> TokenValidator:
+    """Return the validator that keys of a configuration describe.
+
+    value: as above. options: of the login module. keys: those of a server, None if they were not
+    fetched. Tokens are signed where there is a set of keys. Raises ValueError, which names the key;
+    MissingPackage.
+    """
+    source = key_endpoint(value)
+    if source is None:
         return unsecured_tokens(options)
 
-    from .key_sets import KeyFile  # joserfc with signed tokens only
+    from .key_sets import KeyFile, UnknownKeys  # joserfc with signed tokens only
     from .signed_tokens import Expectations, SignedTokens
 
     audience = tuple(item.strip() for item in value(AUDIENCE).split(",") if item.strip())
@@ -107,16 +126,11 @@ def token_validator(value: Callable[[str], str], options: Mapping[str, str]) -> 
         value(PRINCIPAL_CLAIM),
         int(value(CLOCK_SKEW_S)) * 1000,
     )
-    path = _path(url)
+    if isinstance(source, HttpEndpoint):
+        return SignedTokens(keys or UnknownKeys(), expectations)
+    file = KeyFile(source.path)
     try:
-        return SignedTokens(KeyFile(path), expectations)
+        file.current()
     except ValueError as error:
-        raise ValueError(f"{JWKS_URL}: {path}: {error}") from None
-
-
-def _path(url: str) -> str:
-    """Return the path of a URL. Raises ValueError."""
-    parts = urlsplit(url)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not parts.path:
-        raise ValueError(f"{JWKS_URL}: expected file:///PATH")
-    return unquote(parts.path)
+        raise ValueError(f"{JWKS_URL}: {source.path}: {error}") from None
+    return SignedTokens(file, expectations)

@@ -102,8 +102,7 @@ def public_keys(content: bytes) -> Sequence[Key]:
 class SignedTokens:
     """Validates signed tokens.
 
-    keys: those that tokens may be signed with. Raises ValueError if there are none now;
-    MissingPackage.
+    keys: those that tokens may be signed with. Raises MissingPackage.
     """
 
     def __init__(self, keys: KeySource, expectations: Expectations) -> None:
@@ -116,7 +115,6 @@ class SignedTokens:
         self._registry = registry
         self._expectations = expectations
         self._keys = keys
-        keys.current()
 
     def __call__(self, token: str, now_ms: int) -> ValidToken:
         """Return what a token says. now_ms: milliseconds since 1970. Raises TokenRejected."""

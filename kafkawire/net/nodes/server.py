@@ -36,6 +36,7 @@ from ...node.front.front import (
 )
 from ...node.front.options import DEFAULT, FrontOptions
 from ...storage import Disk
+from ..brokers.key_endpoints import KeyEndpoints
 from ..brokers.shell import Observers, Shell, random_uuid
 from ..brokers.transport import Listener
 from ..sockets.socket import Socket
@@ -84,13 +85,22 @@ class NodeServer(Shell):
         rng = random.SystemRandom()
         new_uuid = partial(random_uuid, rng)
         node = Node(config, disks, rng, new_uuid, self.now())
-        options = replace(front, reports=self.observers.on_report is not None)
+        self._keys = KeyEndpoints(config.static)
+        options = replace(
+            front,
+            reports=self.observers.on_report is not None,
+            key_sources=self._keys.sources,
+        )
         self.machine = self._front = NodeFront(node, config, new_uuid, rng.random, options)
 
     # -- lifecycle
 
     async def start(self) -> None:
-        """Start the node; controllers accept connections at once."""
+        """Start the node; controllers accept connections at once.
+
+        Raises OSError, which names the key, for keys of signed tokens that cannot be fetched.
+        """
+        await self._keys.start()
         for each in self.config.controller_listeners:
             await self._accept(each.name)
         self.run(lambda: self._front.start(self.now()))
@@ -133,6 +143,7 @@ class NodeServer(Shell):
         for peer in list(self._peers.values()):
             peer.abort()
         await asyncio.gather(*self._tasks)  # that begin to listen
+        await self._keys.close()
         await self.close_connections()
         for bound in self._sockets.values():
             with suppress(OSError):

@@ -169,6 +169,7 @@ class NodeFront:
             self.faults,
             clock=self._options.clock,
             effects=self._effects,
+            key_sources=self._options.key_sources,
         )
 
     # -- the machine

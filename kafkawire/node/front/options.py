@@ -10,6 +10,7 @@ from ...broker.context import no_time
 
 if TYPE_CHECKING:
     from ...broker.control_state import Ensemble
+    from ...broker.security.signed_tokens import KeySource
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class FrontOptions:
     created as soon as there are enough brokers, unless they exist. load_seconds: how long a new
     group coordinator loads. reports: whether requests are reported, with `Report`. ensemble: what
     brokers before 2.8 read in ZooKeeper; None without it. clock: returns the seconds that the
-    thread has worked, for the quotas of request time.
+    thread has worked, for the quotas of request time. key_sources: of signed tokens that servers
+    have the keys of, by listener.
     """
 
     passwords: Mapping[str, str] = field(default_factory=dict)
@@ -29,6 +31,7 @@ class FrontOptions:
     reports: bool = True
     ensemble: Ensemble | None = None
     clock: Callable[[], float] = no_time
+    key_sources: Mapping[str, KeySource] = field(default_factory=dict)
 
 
 DEFAULT: Final = FrontOptions()

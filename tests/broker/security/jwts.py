@@ -27,11 +27,11 @@ def unsecured(claims: object, header: object = {"alg": "none"}, signature: str =
 
 
 class Issuer:
-    """Signs tokens with the keys of a set: `rsa` and `ec`, by their ids."""
+    """Signs tokens with the keys of a set: `rsa` and `ec`, whose ids are those by default."""
 
-    def __init__(self) -> None:
-        self.rsa = RSAKey.generate_key(2048, {"kid": "rsa", "use": "sig"})
-        self.ec = ECKey.generate_key("P-256", {"kid": "ec", "use": "sig"})
+    def __init__(self, rsa: str = "rsa", ec: str = "ec") -> None:
+        self.rsa = RSAKey.generate_key(2048, {"kid": rsa, "use": "sig"})
+        self.ec = ECKey.generate_key("P-256", {"kid": ec, "use": "sig"})
         self.other = RSAKey.generate_key(2048, {"kid": "other"})
         """Is not in the set."""
 

@@ -377,7 +377,7 @@ def test_the_keys_of_a_listener(issuer: Issuer, tmp_path: Path) -> None:
         ({"sasl.server.callback.handler.class": SIGNED}, f"{URL}: required"),
         ({URL: "file:///nowhere/keys.json"}, "expected.audience: required"),
         ({URL: "file:///nowhere/keys.json", **ANY}, "/nowhere/keys.json: No such file"),
-        ({URL: "https://issuer.example/keys", **ANY}, "expected file:///PATH"),
+        ({URL: "http://issuer.example/keys", **ANY}, "expected file:///PATH"),
         (
             {
                 "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (

@@ -24,12 +24,13 @@ from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
 from kafkawire.sasl.oauthbearer import initial_response
 from tests.cli.reports import run
+from tests.interop.implementations import until
 
 from ...broker.security.jwts import AUDIENCE, ISSUER, Issuer, claims, part, unsecured
 from ...real.broker import JAAS, Broker, free_ports
 from ...real.java import Installation
 from ...real.wire import HOST, Wire
-from ..http_server import Response, http_server
+from ..http_server import Request, Response, http_server
 
 pytestmark = [pytest.mark.timeout(600)]
 HANDLER: Final = f"{JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler"
@@ -47,11 +48,23 @@ class Ports(NamedTuple):
     plain: int
     scoped: int
     signed: int
+    fetched: int
 
 
-def keys_of_listeners(jwks: Path) -> dict[str, str]:
+NAMES: Final = ("PLAIN", "SCOPED", "SIGNED", "FETCHED")
+
+
+class KeyServer(NamedTuple):
+    """A server that has a key set. content: of the set. requests: each with its path."""
+
+    url: str
+    content: list[bytes]
+    requests: list[str]
+
+
+def keys_of_listeners(jwks: Path, server: KeyServer) -> dict[str, str]:
     """Return what both brokers have."""
-    signed = "listener.name.signed.oauthbearer"
+    signed, fetched = "listener.name.signed.oauthbearer", "listener.name.fetched.oauthbearer"
     return {
         "listener.name.plain.oauthbearer.sasl.jaas.config": f"{MODULE};",
         REQUIRED: (
@@ -65,6 +78,11 @@ def keys_of_listeners(jwks: Path) -> dict[str, str]:
         "listener.name.signed.sasl.oauthbearer.jwks.endpoint.url": jwks.as_uri(),
         "listener.name.signed.sasl.oauthbearer.expected.audience": f"other,{AUDIENCE}",
         "listener.name.signed.sasl.oauthbearer.expected.issuer": ISSUER,
+        f"{fetched}.sasl.jaas.config": f"{MODULE};",
+        f"{fetched}.sasl.server.callback.handler.class": HANDLER,
+        "listener.name.fetched.sasl.oauthbearer.jwks.endpoint.url": server.url,
+        "listener.name.fetched.sasl.oauthbearer.expected.audience": AUDIENCE,
+        "listener.name.fetched.sasl.oauthbearer.expected.issuer": ISSUER,
     }
 
 
@@ -83,16 +101,31 @@ def jwks(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def key_server(issuer: Issuer) -> Iterator[KeyServer]:
+    """A server that has the keys of the issuer."""
+    content, requests = [issuer.jwks().encode()], list[str]()
+
+    def respond(request: Request) -> Response:
+        requests.append(request.path)
+        return Response(200, content[-1])
+
+    with http_server(respond) as url:
+        yield KeyServer(f"{url}/keys", content, requests)
+
+
+@pytest.fixture(scope="module")
 def real(
-    installation: Installation, jwks: Path, tmp_path_factory: pytest.TempPathFactory
+    installation: Installation,
+    jwks: Path,
+    key_server: KeyServer,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Ports]:
     """A real Kafka."""
-    port, controller, *ports = free_ports(5)
+    port, controller, *ports = free_ports(2 + len(NAMES))
     broker = Broker(installation, tmp_path_factory.mktemp("oauth"), port, ports[0], controller)
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks.as_uri()}"
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks.as_uri()},{key_server.url}"
     broker.installation = replace(installation, options=(*installation.options, allowed))
-    names = ("PLAIN", "SCOPED", "SIGNED")
-    addresses = ",".join(f"{name}://{HOST}:{port}" for name, port in zip(names, ports, strict=True))
+    addresses = ",".join(f"{name}://{HOST}:{port}" for name, port in zip(NAMES, ports, strict=True))
     broker.format(
         {
             "listeners": f"CLIENTS://{HOST}:{port},{addresses},CONTROLLER://{HOST}:{controller}",
@@ -100,11 +133,11 @@ def real(
             "listener.security.protocol.map": ",".join(
                 (
                     "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
-                    *(f"{name}:SASL_PLAINTEXT" for name in names),
+                    *(f"{name}:SASL_PLAINTEXT" for name in NAMES),
                 )
             ),
             "sasl.enabled.mechanisms": "OAUTHBEARER",
-            **keys_of_listeners(jwks),
+            **keys_of_listeners(jwks, key_server),
         }
     )
     try:
@@ -115,18 +148,16 @@ def real(
 
 
 @pytest.fixture(scope="module")
-def ours(jwks: Path) -> Iterator[Ports]:
+def ours(jwks: Path, key_server: KeyServer) -> Iterator[Ports]:
     """Our broker with the same keys."""
     settings = {
-        "listeners": "PLAIN://:0,SCOPED://:0,SIGNED://:0",
-        "listener.security.protocol.map": ",".join(
-            f"{name}:SASL_PLAINTEXT" for name in ("PLAIN", "SCOPED", "SIGNED")
-        ),
+        "listeners": ",".join(f"{name}://:0" for name in NAMES),
+        "listener.security.protocol.map": ",".join(f"{name}:SASL_PLAINTEXT" for name in NAMES),
         "sasl.enabled.mechanisms": "OAUTHBEARER",
-        **keys_of_listeners(jwks),
+        **keys_of_listeners(jwks, key_server),
     }
     with ServerThread(ServerConfig(settings=settings)) as server:
-        yield Ports(*(server.ports(name)[1] for name in ("PLAIN", "SCOPED", "SIGNED")))
+        yield Ports(*(server.ports(name)[1] for name in NAMES))
 
 
 class Minutes(int):
@@ -336,6 +367,43 @@ def test_a_change_of_the_key_set(real: Ports, ours: Ports, issuer: Issuer, jwks:
                 assert accepted == [valid == 0, valid == 1]
     finally:
         jwks.write_text(before)
+
+
+@pytest.mark.parametrize("broker", ["real", "ours"])
+def test_keys_of_a_server(
+    broker: str, issuer: Issuer, key_server: KeyServer, request: pytest.FixtureRequest
+) -> None:
+    """A token with a key that is not in the set leads to one fetch, and is rejected by then.
+
+    Also where the key is not there then: for a minute, no token with the same id leads to another.
+    """
+    port = request.getfixturevalue(broker).fetched
+
+    def accepted(value: str) -> bool:
+        seen: Any = outcome(port, first(value))
+        return bool(seen[0][:2] == ("NONE", b""))
+
+    def fetched(value: str) -> int:
+        """Return the number of fetches once one more has come, and the token is rejected."""
+        before = len(key_server.requests)
+        assert not accepted(value)
+        until(lambda: len(key_server.requests) > before)
+        return len(key_server.requests)
+
+    other = Issuer(rsa="next", ec="next-ec")
+    signed = other.sign(VALID)
+    assert accepted(issuer.sign(VALID))
+    unknown = issuer.sign(VALID, key=issuer.other)
+    count = fetched(unknown)
+    assert not accepted(unknown)
+    key_server.content.append(other.jwks().encode())
+    try:
+        assert not accepted(signed)
+        until(lambda: accepted(signed))
+        assert not accepted(issuer.sign(VALID, kid=None))
+        assert len(key_server.requests) == count + 1
+    finally:
+        key_server.content.pop()
 
 
 TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
