@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import aiokafka
+import aiokafka.abc
 import confluent_kafka
 import pytest
 
@@ -111,6 +113,31 @@ def test_librdkafka(server: tuple[ServerThread, Any]) -> None:
     until(authentication_failed)
     until(lambda: any("authentication failed" in each.reason for each in thread.closed))
     assert not any("eyJ" in each.reason for each in thread.closed)
+
+
+def test_aiokafka(server: tuple[ServerThread, Any]) -> None:
+    thread, make_token = server
+    value = make_token(claims(time.time()))
+
+    class Provider(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]
+        async def token(self) -> str:
+            return str(value)
+
+    async def produce() -> int:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=thread.bootstrap,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=Provider(),
+        )
+        await producer.start()
+        try:
+            return int((await producer.send_and_wait("t", b"v")).offset)
+        finally:
+            await producer.stop()
+
+    assert asyncio.run(produce()) == 0
+    assert {each.request.user for each in thread.requests_of("Produce")} == {"alice"}
 
 
 @pytest.mark.kafka(topics={"t": 1}, settings=SETTINGS)
