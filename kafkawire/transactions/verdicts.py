@@ -58,8 +58,8 @@ def next_epochs(found: Transaction, expected: int) -> tuple[int, int] | None:
     epoch = found.producer_epoch
     if expected == NONE:
         return epoch + 1, NONE
-    if epoch in (NONE, expected):
-        return epoch + 1, epoch
+    if epoch in (NONE, expected):  # NONE: it gets a new producer id
+        return epoch + 1, expected
     if expected == found.last_producer_epoch:
         return epoch, expected  # repeated: its response was lost
     return None

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from kafkawire.protocol import ErrorCode as E
 from kafkawire.records import Batch
-from kafkawire.transactions import EPOCH_BUMPED, TRANSITIONS, TransactionConfig, TransactionState
+from kafkawire.transactions import (
+    EPOCH_BUMPED,
+    NONE,
+    TRANSITIONS,
+    Result,
+    TransactionConfig,
+    TransactionState,
+)
 from kafkawire.transactions.states import END, END_AGAIN, END_NEXT, IDLE, PREPARED, Trigger
 from kafkawire.transactions.transaction import LAST_EPOCH, read_record
 
@@ -16,6 +24,8 @@ from .harness import EPOCH_MS, TIMEOUT_MS, A, B, Harness, error_of
 
 S = TransactionState
 ALL = tuple(S)
+PREVIOUS = 99
+"""The producer id that a transactional id had before."""
 
 
 @pytest.fixture
@@ -67,10 +77,32 @@ def test_nothing_is_done_before_a_record_is_committed(harness: Harness) -> None:
     assert harness.markers == []
     assert error_of(harness.end(producer, True)) == E.CONCURRENT_TRANSACTIONS
     assert harness.add(producer, B) == E.CONCURRENT_TRANSACTIONS
+    assert error_of(harness.init()) == E.CONCURRENT_TRANSACTIONS
     assert harness.transaction.state is S.ONGOING
     harness.commit_log()
     assert [each.commit for each in harness.markers] == [True]
     assert E.NONE in {each.error for each in harness.results.values()}
+
+
+def test_markers_complete_a_transaction_once(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    [marker] = harness.markers
+    harness.log.lag = True
+    for _ in range(2):
+        harness.take(harness.coordinator.markers_written(marker, harness.now))
+    assert len(harness.log.data) == len(["init", "add", "end", "complete"])
+    harness.commit_log()
+    assert harness.transaction.state is S.COMPLETE_COMMIT
+
+
+def test_partitions_are_added_to_those_that_the_transaction_has(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    assert harness.add(producer, A, B) == E.NONE
+    assert harness.transaction.partitions == {A, B}
+    records = len(harness.log.data)
+    assert harness.add(producer, B) == E.NONE
+    assert len(harness.log.data) == records
 
 
 def test_a_request_whose_record_is_not_committed_fails_in_time_and_its_state_stays_open(
@@ -138,6 +170,65 @@ def test_a_new_producer_id_comes_after_the_last_epoch(harness: Harness) -> None:
     assert harness.transaction.previous_producer_id == first.producer_id
 
 
+def with_epoch(harness: Harness, epoch: int) -> Result:
+    """Let the producer have an epoch, and another producer id before."""
+    producer = harness.started()
+    value = harness.transaction.initialised(TIMEOUT_MS, epoch, NONE, EPOCH_MS)
+    harness.coordinator.transactions["x"] = replace(value, previous_producer_id=PREVIOUS)
+    return producer._replace(producer_epoch=epoch)
+
+
+def test_only_the_present_producer_bumps_its_epoch(harness: Harness) -> None:
+    present = with_epoch(harness, 0)
+    for stranger, epoch in ((7, 0), (PREVIOUS, 0), (PREVIOUS, LAST_EPOCH - 1)):
+        assert error_of(harness.init(stranger, epoch)) == E.PRODUCER_FENCED
+    assert harness.transaction.producer_epoch == 0
+    assert error_of(harness.init(present.producer_id, 0)) == E.NONE
+
+
+def test_a_producer_whose_epochs_are_used_up_repeats_its_request(harness: Harness) -> None:
+    """Its response was lost: it names the producer id that it had."""
+    last = with_epoch(harness, LAST_EPOCH)
+    rotated = harness.init(last.producer_id, LAST_EPOCH)
+    assert rotated is not None
+    again = harness.init(last.producer_id, LAST_EPOCH)
+    assert again is not None
+    assert (again.error, again.producer_id) == (E.NONE, rotated.producer_id)
+
+
+def test_epochs_that_are_used_up_give_no_fenced_producer_another_id(harness: Harness) -> None:
+    last = with_epoch(harness, LAST_EPOCH)
+    assert error_of(harness.init(last.producer_id, LAST_EPOCH - 1)) == E.PRODUCER_FENCED
+    assert harness.transaction.producer_id == last.producer_id
+
+
+def test_a_transaction_with_the_last_epoch_is_aborted_with_its_producer_id(
+    harness: Harness,
+) -> None:
+    last = with_epoch(harness, LAST_EPOCH)
+    assert harness.add(last, A) == E.NONE
+    assert error_of(harness.init()) == E.CONCURRENT_TRANSACTIONS
+    [marker] = harness.markers
+    assert (marker.producer_id, marker.producer_epoch) == (last.producer_id, LAST_EPOCH + 1)
+    harness.write_markers()
+    assert harness.started().producer_id != last.producer_id
+
+
+def test_a_fenced_producer_ends_nothing_where_no_transaction_has_begun(harness: Harness) -> None:
+    fenced = harness.started()
+    harness.started()
+    for commit in (True, False):
+        assert error_of(harness.end(fenced, commit, EPOCH_BUMPED)) == E.PRODUCER_FENCED
+
+
+def test_an_epoch_that_was_not_assigned_ends_nothing(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    later = producer._replace(producer_epoch=producer.producer_epoch + 1)
+    for version in (0, EPOCH_BUMPED):
+        assert error_of(harness.end(later, True, version)) == E.PRODUCER_FENCED
+    assert harness.transaction.state is S.ONGOING
+
+
 def test_a_transaction_is_aborted_after_its_timeout(harness: Harness) -> None:
     producer = harness.ongoing(A)
     harness.advance(TIMEOUT_MS / 1000)
@@ -148,6 +239,24 @@ def test_a_transaction_is_aborted_after_its_timeout(harness: Harness) -> None:
     assert error_of(harness.end(producer, True)) == E.PRODUCER_FENCED
     harness.write_markers()
     assert harness.transaction.state is S.COMPLETE_ABORT
+    fenced = harness.init(producer.producer_id, producer.producer_epoch)
+    assert error_of(fenced) == E.PRODUCER_FENCED
+
+
+def test_the_timeout_is_that_of_the_transaction_from_its_first_partition(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    assert error_of(harness.end(producer, True)) == E.NONE
+    harness.write_markers()
+    harness.advance(10 * TIMEOUT_MS / 1000)
+    assert harness.add(producer, A) == E.NONE
+    harness.advance(TIMEOUT_MS / 1000 - 1.0)
+    assert harness.markers == []
+    assert harness.add(producer, B) == E.NONE
+    harness.advance(1.0 + harness.config.abort_interval)
+    assert harness.transaction.state is S.PREPARE_ABORT
+    harness.write_markers()
+    harness.started()
+    assert harness.transaction.start_ms == NONE
 
 
 def test_a_transaction_in_time_is_not_aborted(harness: Harness) -> None:
@@ -319,6 +428,9 @@ def test_the_last_epoch_of_version_2_is_followed_by_a_new_producer_id(harness: H
     again = harness.end(producer, True, EPOCH_BUMPED)
     assert again is not None
     assert (again.error, again.producer_id) == (E.NONE, rotated.producer_id)
+    earlier = producer._replace(producer_epoch=LAST_EPOCH - 1)
+    error = error_of(harness.end(earlier, True, EPOCH_BUMPED))
+    assert error == E.INVALID_PRODUCER_ID_MAPPING
     assert harness.add(rotated, A, version=EPOCH_BUMPED) == E.NONE
 
 

@@ -12,7 +12,7 @@ from kafkawire.messages.write_txn_markers_response import (
     WriteTxnMarkersResponse,
 )
 from kafkawire.protocol import ErrorCode as E
-from kafkawire.transactions import TopicPartition, TransactionMarkers, WriteMarkers
+from kafkawire.transactions import EPOCH_BUMPED, TopicPartition, TransactionMarkers, WriteMarkers
 from kafkawire.transactions.markers import BACKOFF, NO_LEADER
 
 A, B, C = ("t", 0), ("t", 1), ("u", 0)
@@ -20,7 +20,7 @@ A, B, C = ("t", 0), ("t", 1), ("u", 0)
 
 def marker(*partitions: TopicPartition, name: str = "x", index: int = 0) -> WriteMarkers:
     number = ord(name)
-    return WriteMarkers(index, name, number, 3, True, 5, 0, frozenset(partitions))
+    return WriteMarkers(index, name, number, 3, True, 5, EPOCH_BUMPED, frozenset(partitions))
 
 
 class Leaders:
@@ -89,7 +89,7 @@ def test_each_leader_gets_its_partitions(leaders: Leaders) -> None:
     assert leaders.due() == {1: [A, B], 2: [C]}
     [sent] = leaders.sent[2].markers
     assert (sent.producer_id, sent.producer_epoch, sent.coordinator_epoch) == (ord("x"), 3, 5)
-    assert sent.transaction_result
+    assert (sent.transaction_result, sent.transaction_version) == (True, EPOCH_BUMPED)
     leaders.respond(1)
     assert leaders.markers.take_done() == []
     leaders.respond(2)
