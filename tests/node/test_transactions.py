@@ -26,7 +26,7 @@ from kafkawire.protocol.log_types import InternalLog
 from kafkawire.records import RecordBatches
 
 from ..broker.consumer import coordinator
-from .front_harness import NodeHarness
+from .front_harness import EPOCH_MS, NodeHarness
 from .transactional import (
     SETTINGS,
     TIMEOUT_MS,
@@ -210,6 +210,9 @@ def test_transactions_are_listed_and_described(harness: NodeHarness) -> None:
     [found] = described(harness, "x")
     assert (found.transaction_state, found.producer_id) == ("Ongoing", producer.producer_id)
     assert [(each.topic, each.partitions) for each in found.topics] == [("t", [1])]
+    assert (found.producer_epoch, found.transaction_timeout_ms) == (producer.epoch, TIMEOUT_MS)
+    wall_ms = EPOCH_MS + int(harness.now * 1000)
+    assert wall_ms - 1000 < found.transaction_start_time_ms <= wall_ms
     [missing] = described(harness, "y")
     assert missing.error_code == E.TRANSACTIONAL_ID_NOT_FOUND
     assert listed(harness) == ["x"]
@@ -233,6 +236,12 @@ def test_transactions_are_listed_and_described(harness: NodeHarness) -> None:
     [entry] = second.active_producers
     assert (entry.producer_id, entry.current_txn_start_offset) == (producer.producer_id, 0)
     assert third.error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_states_that_do_not_exist_are_listed(harness: NodeHarness) -> None:
+    request = ListTransactionsRequest(state_filters=["Ongoing", "Going"])
+    response = harness.client().exchange(request, 1, ListTransactionsResponse)
+    assert response.unknown_state_filters == ["Going"]
 
 
 def test_markers_of_another_coordinator_are_written(harness: NodeHarness) -> None:

@@ -266,6 +266,15 @@ def test_a_transaction_in_time_is_not_aborted(harness: Harness) -> None:
     assert [each.commit for each in harness.markers] == [True]
 
 
+def test_a_transaction_whose_end_is_not_committed_yet_is_not_aborted(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    harness.log.lag = True
+    assert harness.end(producer, True) is None
+    harness.advance(10 * TIMEOUT_MS / 1000)
+    harness.commit_log()
+    assert [each.commit for each in harness.markers] == [True]
+
+
 def test_an_unused_transactional_id_expires(harness: Harness) -> None:
     harness.config = TransactionConfig(EPOCH_MS, expiration_ms=5_000_000)
     harness.fail_over()
@@ -386,7 +395,8 @@ def test_each_transaction_of_version_2_has_an_epoch_of_its_own(
     second = harness.end(first, commit, EPOCH_BUMPED)
     assert second is not None
     assert (second.producer_id, second.producer_epoch) == (first.producer_id, 1)
-    assert [each.producer_epoch for each in harness.markers] == [1]
+    markers = [(each.producer_epoch, each.version) for each in harness.markers]
+    assert markers == [(1, EPOCH_BUMPED)]
     assert error_of(harness.end(first, commit, EPOCH_BUMPED)) == E.CONCURRENT_TRANSACTIONS
     assert error_of(harness.end(second, commit, EPOCH_BUMPED)) == E.PRODUCER_FENCED
     harness.write_markers()
@@ -425,6 +435,7 @@ def test_the_last_epoch_of_version_2_is_followed_by_a_new_producer_id(harness: H
     assert (marker.producer_id, marker.producer_epoch) == (producer.producer_id, LAST_EPOCH + 1)
     harness.fail_over()
     harness.write_markers()
+    harness.fail_over()
     again = harness.end(producer, True, EPOCH_BUMPED)
     assert again is not None
     assert (again.error, again.producer_id) == (E.NONE, rotated.producer_id)
