@@ -11,6 +11,7 @@ from tests.controller.mutants import MUTANTS as CONTROLLER
 from tests.node.groups.mutants import MUTANTS as GROUPS
 from tests.node.mutants import MUTANTS as NODE
 from tests.node.pipelines.mutants import MUTANTS as PIPELINES
+from tests.node.pipelines.participant_mutants import MUTANTS as PARTICIPANTS
 from tests.node.pipelines.transaction_mutants import MUTANTS as TRANSACTIONS
 from tests.node.zookeeper.mutants import MUTANTS as ZOOKEEPER
 from tests.raft.mutants import MUTANTS as RAFT
@@ -29,6 +30,7 @@ PACKAGES: Final[Mapping[str, Iterable[str]]] = {
     "groups": GROUPS,
     "pipelines": PIPELINES,
     "transactions": TRANSACTIONS,
+    "participants": PARTICIPANTS,
     "zookeeper": ZOOKEEPER,
     "fetch sessions": FETCH_SESSIONS,
 }

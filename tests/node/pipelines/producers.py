@@ -77,7 +77,7 @@ class Producer:
         self.counts: dict[str, int] = {}
         self.stall: Stall | None = None
         self._id = -1
-        self._epoch = -1
+        self.epoch = -1
         self._sequences: dict[TopicIdPartition, int] = {}
 
     def call(
@@ -94,10 +94,11 @@ class Producer:
         def sent(response: Any) -> None:
             if error_in(response) is not E.NONE:
                 return
+            is_first = isinstance(body, InitProducerIdRequest) and body.producer_id < 0
+            if not is_first:
+                self.checker.succeeds(self.transactional_id, self.name, since, what)
             if isinstance(body, InitProducerIdRequest):
                 self.checker.initialised(self.transactional_id, self.name, self.cluster.now)
-            else:
-                self.checker.succeeds(self.transactional_id, self.name, since, what)
             on_success(response)
 
         if self.stall is not None and isinstance(body, self.stall.before):
@@ -123,12 +124,12 @@ class Producer:
 
     def _learn(self, body: Message, response: Any) -> None:
         if isinstance(body, InitProducerIdRequest):
-            self._id, self._epoch = response.producer_id, response.producer_epoch
+            self._id, self.epoch = response.producer_id, response.producer_epoch
             self._sequences.clear()
         elif isinstance(body, EndTxnRequest) and response.producer_id >= 0:
-            if (self._id, self._epoch) != (response.producer_id, response.producer_epoch):
+            if (self._id, self.epoch) != (response.producer_id, response.producer_epoch):
                 self._sequences.clear()
-            self._id, self._epoch = response.producer_id, response.producer_epoch
+            self._id, self.epoch = response.producer_id, response.producer_epoch
 
     def initialise(self) -> Succeeded:
         """Get an epoch; the transaction that is not ended is aborted."""
@@ -142,7 +143,7 @@ class Producer:
         return {
             "transactional_id": self.transactional_id,
             "producer_id": self._id,
-            "producer_epoch": self._epoch,
+            "producer_epoch": self.epoch,
         }
 
     def add_partitions(self, indexes: list[int]) -> Succeeded:
@@ -150,7 +151,7 @@ class Producer:
         body = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self._id,
-            v3_and_below_producer_epoch=self._epoch,
+            v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=[AddPartitionsToTxnTopic(name=OUTPUT, partitions=indexes)],
         )
         return (yield from self.call(self.coordinator.find, 3, body))
@@ -165,7 +166,7 @@ class Producer:
         records = batch(
             values,
             producer_id=self._id,
-            producer_epoch=self._epoch,
+            producer_epoch=self.epoch,
             base_sequence=self._sequences.get(key, 0),
             transactional=True,
         )

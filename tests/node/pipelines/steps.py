@@ -85,18 +85,18 @@ class Coordinator:
     def __init__(self, cluster: Cluster, key_type: int, key: str) -> None:
         self._cluster = cluster
         self._request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
-        self._node: int | None = None
+        self.node: int | None = None
 
     def forget(self) -> None:
         """Find it anew: it did not respond, or is not the coordinator any more."""
-        self._node = None
+        self.node = None
 
     def find(self) -> Generator[Pause | Call, Any, int | None]:
         """Return the coordinator, or None for now."""
-        if self._node is None:
+        if self.node is None:
             live = self._cluster.live()
             target = self._cluster.rng.choice(live) if live else None
             body = yield Call(target, FIND_VERSION, self._request)
             if body is not None and not body.coordinators[0].error_code:
-                self._node = body.coordinators[0].node_id
-        return self._node
+                self.node = body.coordinators[0].node_id
+        return self.node

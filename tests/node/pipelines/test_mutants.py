@@ -6,18 +6,17 @@ from typing import Final
 
 import pytest
 
-from kafkawire.messages.txn_offset_commit_request import TxnOffsetCommitRequest
-from kafkawire.primitives import Message
-
 from ..scenario import Composition
 from ..simulating import first_violation
-from . import workers
+from .conditions import ENDS_SOON, brief, under
 from .mutants import MUTANTS as PIPELINES
+from .participant_mutants import MUTANTS as PARTICIPANTS
 from .simulation import with_pipeline
 from .transaction_mutants import MUTANTS as TRANSACTIONS
 
 RAFT, IN_MEMORY = Composition.RAFT, Composition.IN_MEMORY
-MUTANTS: Final = {**PIPELINES, **TRANSACTIONS}
+KILLED: Final = "coordinators are killed"
+MUTANTS: Final = {**PIPELINES, **TRANSACTIONS, **PARTICIPANTS}
 FOUND_BY: Final[dict[str, tuple[int, Composition]]] = {
     "shows what is not committed": (0, RAFT),
     "lists no aborted transactions": (0, RAFT),
@@ -36,20 +35,45 @@ FOUND_BY: Final[dict[str, tuple[int, Composition]]] = {
     "markers always commit": (0, RAFT),
 }
 """Mutant -> a seed that finds it."""
-STALLED: Final[dict[str, type[Message]]] = {
-    "anybody commits in transactions": TxnOffsetCommitRequest,
-    "transactions do not expire": TxnOffsetCommitRequest,
+BRIEFLY: Final[dict[str, tuple[int, Composition, tuple[str, ...]]]] = {
+    "responds before records are committed": (1, RAFT, (KILLED,)),
+    "transactions begin before markers": (0, IN_MEMORY, (KILLED,)),
+    "producers begin before markers": (0, IN_MEMORY, ()),
+    "fenced producers begin anew": (0, RAFT, ("producers name their epochs",)),
+    "ongoing transactions expire": (0, IN_MEMORY, ("transactional ids expire",)),
+    "added partitions replace the others": (0, IN_MEMORY, ()),
+    "transactions load without partitions": (0, IN_MEMORY, (KILLED,)),
+    "offsets get no markers": (0, IN_MEMORY, ()),
+    "only verifies what it should add": (0, IN_MEMORY, ()),
+    "offsets do not wait": (0, RAFT, ()),
 }
-"""Mutant -> before what all workers that are taken for dead stand still in its run."""
+"""Mutant -> a seed of a brief run that finds it, and the conditions of that run."""
+UNDER: Final = {
+    "anybody commits in transactions": ("workers stand still before TxnOffsetCommit",),
+    "transactions do not expire": ("workers stand still before TxnOffsetCommit",),
+}
+"""Mutant -> the conditions of its run, which is not a brief one."""
 
 
 def test_every_mutant_has_a_seed() -> None:
-    assert FOUND_BY.keys() == MUTANTS.keys()
+    assert FOUND_BY.keys() | BRIEFLY.keys() == MUTANTS.keys()
 
 
 @pytest.mark.parametrize("name", FOUND_BY)
-def test_a_seed_finds_the_mutant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in STALLED:
-        monkeypatch.setattr(workers, "STALLS", {STALLED[name]: 1})
-    with MUTANTS[name]():
+def test_a_seed_finds_the_mutant(name: str) -> None:
+    with under(*UNDER.get(name, ())), MUTANTS[name]():
         assert first_violation(with_pipeline(*FOUND_BY[name])) is not None
+
+
+@pytest.mark.parametrize("name", BRIEFLY)
+def test_a_brief_run_finds_the_mutant(name: str) -> None:
+    seed, composition, conditions = BRIEFLY[name]
+    with under(ENDS_SOON, *conditions), MUTANTS[name]():
+        assert first_violation(brief(seed, composition)) is not None
+
+
+@pytest.mark.parametrize("run", sorted(set(BRIEFLY.values()), key=str), ids=str)
+def test_a_brief_run_finds_nothing_else(run: tuple[int, Composition, tuple[str, ...]]) -> None:
+    seed, composition, conditions = run
+    with under(ENDS_SOON, *conditions):
+        assert first_violation(brief(seed, composition)) is None

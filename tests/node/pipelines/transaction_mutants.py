@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
 
 from kafkawire.protocol import ErrorCode
-from kafkawire.transactions import coordinator, verdicts
+from kafkawire.transactions import AddPartitions, coordinator, transaction, verdicts
 from kafkawire.transactions.coordinator import TransactionCoordinator
+from kafkawire.transactions.states import (
+    IDLE,
+    PREPARED,
+    TRANSITIONS,
+    Trigger,
+)
+from kafkawire.transactions.states import TransactionState as S
 from kafkawire.transactions.transaction import Transaction
 
 Patch = Any
+EVERYTHING: Final = 1 << 62
+"""An offset after all records."""
 
 
 def _epochs_are_not_bumped() -> Patch:
@@ -75,6 +85,86 @@ def _markers_always_commit() -> Patch:
     return patch.object(TransactionCoordinator, "_markers", write_markers)
 
 
+def _responds_before_records_are_committed() -> Patch:
+    original = TransactionCoordinator.committed
+
+    def committed(self: TransactionCoordinator, _offset: int) -> Any:
+        return original(self, EVERYTHING)
+
+    return patch.object(TransactionCoordinator, "committed", committed)
+
+
+def _transactions_begin_before_markers() -> ExitStack:
+    """Let a transaction begin before the markers of the one before are written."""
+    original = verdicts.identity_error
+
+    def identity_error(current: Any, producer_id: int, epoch: int) -> ErrorCode:
+        error = original(current, producer_id, epoch)
+        return ErrorCode.NONE if error is ErrorCode.CONCURRENT_TRANSACTIONS else error
+
+    begins = {(each, Trigger.ADD): S.ONGOING for each in PREPARED}
+    stack = ExitStack()
+    stack.enter_context(patch.object(coordinator, "identity_error", identity_error))
+    stack.enter_context(patch.dict(TRANSITIONS, begins))
+    return stack
+
+
+def _producers_begin_before_markers() -> ExitStack:
+    """Let a producer begin before the markers of the one before are written."""
+    original = verdicts.init_error
+
+    def init_error(request: Any, current: Any, is_pending: bool) -> ErrorCode:
+        error = original(request, current, is_pending)
+        return error if is_pending or error is ErrorCode.PRODUCER_FENCED else ErrorCode.NONE
+
+    begins = {(each, Trigger.INIT): S.EMPTY for each in PREPARED}
+    stack = ExitStack()
+    stack.enter_context(patch.object(coordinator, "init_error", init_error))
+    stack.enter_context(patch.dict(TRANSITIONS, begins))
+    return stack
+
+
+def _fenced_producers_begin_anew() -> Patch:
+    original = verdicts.next_epochs
+
+    def next_epochs(current: Transaction, expected: int) -> Any:
+        return original(current, expected) or original(current, current.producer_epoch)
+
+    return patch.object(coordinator, "next_epochs", next_epochs)
+
+
+def _ongoing_transactions_expire() -> ExitStack:
+    stack = ExitStack()
+    stack.enter_context(patch.object(transaction, "IDLE", (*IDLE, S.ONGOING)))
+    dead = {(S.ONGOING, Trigger.EXPIRED): S.DEAD}
+    stack.enter_context(patch.dict(TRANSITIONS, dead))
+    return stack
+
+
+def _added_partitions_replace_the_others() -> Patch:
+    original = TransactionCoordinator._add
+
+    def add(self: TransactionCoordinator, request: AddPartitions, now: float) -> Any:
+        value = self.transactions.get(request.transactional_id)
+        if value is not None:
+            self.transactions[value.transactional_id] = replace(value, partitions=frozenset())
+        return original(self, request, now)
+
+    return patch.dict(coordinator._HANDLERS, {AddPartitions: add})
+
+
+def _transactions_load_without_partitions() -> Patch:
+    original = transaction.read_record
+
+    def read_record(record: Any) -> Any:
+        read = original(record)
+        if read is None or read[1] is None:
+            return read
+        return read[0], replace(read[1], partitions=frozenset())
+
+    return patch.object(coordinator, "read_record", read_record)
+
+
 MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "epochs are not bumped": _epochs_are_not_bumped,
     "transactions share an epoch": _transactions_share_epochs,
@@ -82,4 +172,11 @@ MUTANTS: Final[dict[str, Callable[[], Patch]]] = {
     "zombies end transactions": _zombies_end_transactions,
     "zombies add partitions": _zombies_add_partitions,
     "markers always commit": _markers_always_commit,
+    "responds before records are committed": _responds_before_records_are_committed,
+    "transactions begin before markers": _transactions_begin_before_markers,
+    "producers begin before markers": _producers_begin_before_markers,
+    "fenced producers begin anew": _fenced_producers_begin_anew,
+    "ongoing transactions expire": _ongoing_transactions_expire,
+    "added partitions replace the others": _added_partitions_replace_the_others,
+    "transactions load without partitions": _transactions_load_without_partitions,
 }
