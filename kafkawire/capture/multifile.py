@@ -157,8 +157,8 @@ class Traffic:
     several times only if `repeatable`. Raises OSError and KeyLogError for the key log, ValueError
     for an invalid tunnel.
     first_ns: when the first packet was captured; None before it is read. other_packets: packets of
-    the files read so far that carry no TCP. on_problem: called for each problem of a file; other
-    readers, made by `again`, do not call it.
+    the files read so far that carry no TCP. has_rows: whether there was a row so far. on_problem:
+    called for each problem of a file; other readers, made by `again`, do not call it.
     """
 
     def __init__(  # noqa: PLR0913 - options of a reader, by name
@@ -190,6 +190,7 @@ class Traffic:
         self.tunnels = tunnels
         self.leave_out_copies = leave_out_copies
         self.other_packets = 0
+        self.has_rows = False
         self.on_problem: OnProblem = no_report
 
     def __iter__(self) -> Iterator[Located | Ended]:
@@ -214,6 +215,7 @@ class Traffic:
             ended.append(as_ended(connection, client, connection.id))
 
         for batch in self._read(end):
+            self.has_rows = self.has_rows or bool(batch)
             items: list[LocatedItem | Ended] = [*ended, *batch]
             ended.clear()
             if items:
@@ -223,6 +225,7 @@ class Traffic:
         """Do as `batches`, without the ends of connections."""
         for batch in self._read(None):
             if batch:
+                self.has_rows = True
                 yield batch
 
     def _read(self, on_end: OnEnd | None) -> Iterator[list[LocatedItem]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from typing import Any
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 import jsonschema_rs
 import pytest
@@ -13,6 +17,11 @@ from hypothesis import strategies as st
 from kafkawire.values.inference import MAX_KEYS, Inference
 from tests.cli.reports import run
 from tests.fuzzing import examples
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-100, 100) | st.floats(-9, 9) | st.text(max_size=3)
@@ -92,3 +101,41 @@ def test_no_values_have_no_schema(data: bytes) -> None:
     done = run("values", "infer", stdin=data)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "no values" in done.stderr.splitlines()[-1]
+
+
+COMPRESSIONS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "gz": gzip.compress,
+    "two.gz": lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:]),
+    "zst": zstd.compress,
+    "gz.zst": lambda data: zstd.compress(gzip.compress(data)),
+}
+
+
+@pytest.mark.parametrize("kind", COMPRESSIONS)
+@pytest.mark.parametrize("piped", [False, True])
+def test_compressed_values_are_read(kind: str, piped: bool, tmp_path: Path) -> None:
+    data = b'{"a": 1}\n' * 2000 + b'{"a": 2}'
+    path = tmp_path / f"values.{kind}"
+    path.write_bytes(COMPRESSIONS[kind](data))
+    given = ("-", path.read_bytes()) if piped else (path, None)
+    done = run("values", "infer", given[0], stdin=given[1])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == run("values", "infer", stdin=data).stdout
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda data: data[:-9], "truncated compressed data"),
+        (lambda data: data[:12] + bytes(9) + data[21:], "corrupt compressed data"),
+        (lambda data: data + b"more", "trailing bytes behind the compressed data"),
+    ],
+)
+def test_damaged_values_are_refused(
+    damage: Callable[[bytes], bytes], reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "values.gz"
+    path.write_bytes(damage(gzip.compress(b'{"a": 1}\n{"b": 22}')))
+    done = run("values", "infer", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"kafkawire values: {path}: {reason}")

@@ -16,7 +16,7 @@ from kafkawire.display import plural
 
 from ..notes import print_note
 from . import inputs
-from .captures.progress import progress
+from .captures.progress import note_without_rows, progress
 from .directories import Ignored, expand
 from .hex_text import is_hex
 from .inputs import Entry, Format, InputError, MissingOption
@@ -251,5 +251,6 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
             for items in item_batches(traffic, wanted.where, wanted.unmatched):
                 for found in map(located, items):
                     yield Entry(name, *found, traffic.first_ns)
+        note_without_rows(traffic, watch.packets, name)
     except CaptureError as error:
         raise InputError(f"{name}: {error}") from None

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..input.captures.progress import progress
+from ..input.captures.progress import note_without_rows, progress
 from ..input.filters import note_unmatched
 from ..input.inputs import Entry, InputError
 from ..input.sources import Known
@@ -134,6 +134,7 @@ def read_batches(
                     batch = Batch(items[at : at + BATCH_ROWS], traffic.first_ns, previous_ns)
                     yield batch
                     previous_ns = batch.last_ns
+        note_without_rows(traffic, watch.packets, str(file))
     except CaptureError as error:
         raise InputError(f"{file}: {error}") from None
 
@@ -158,6 +159,7 @@ def decode_rotated(files: Sequence[Path], options: DecodeOptions) -> Iterator[Pr
                     batch = Batch(rows, traffic.first_ns, previous_ns)
                     yield render(name, batch, options)
                     previous_ns = batch.last_ns
+        note_without_rows(traffic, watch.packets)
     except CaptureError as error:
         yield Printed(b"", True, InputError(str(error)))
 

@@ -16,6 +16,7 @@ import typer
 
 from kafkawire.display import padded, plural, printable, text_width
 
+from ..input.captures.progress import note_without_rows
 from ..input.filters import NOTHING_MATCHES
 from ..input.options import Form
 from ..input.sources import INTERRUPTED
@@ -107,8 +108,8 @@ def print_capture_report(
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
-    packets = captures.watch.packets
-    if nothing != NOTHING and packets and captures.where is None and not captures.has_messages:
+    packets, has_rows = captures.watch.packets, captures.traffic.has_rows
+    if nothing != NOTHING and has_rows and captures.where is None and not captures.has_messages:
         print_note(f"no Kafka messages in {plural(packets, 'packet')}; see kafkawire summary")
     exit_if_incomplete(captures)
 
@@ -116,8 +117,9 @@ def print_capture_report(
 def exit_if_incomplete(captures: Reading) -> None:
     """Exit if the captures were not read completely, because of an interrupt or a refused file.
 
-    Warns on standard error if the filter matched nothing.
+    Warns on standard error if the captures have nothing to report, or the filter matched nothing.
     """
+    note_without_rows(captures.traffic, captures.watch.packets)
     if captures.where is not None and not captures.matched:
         print_note(f"{NOTHING_MATCHES}{captures.hint}")
     if captures.interrupted:

@@ -9,6 +9,8 @@ input. The valid data before truncation or corruption is returned, then the prob
     file | stdin --> (gzip | zstd)* --> pcap | pcapng --> packet blocks
 """
 
+# over 300 lines: files and streams, and their compression
+
 from __future__ import annotations
 
 import sys
@@ -63,11 +65,7 @@ class Capture:
 
     def blocks(self) -> Iterator[Block]:
         """Read the file."""
-        layers: list[Unpacked] = []
-        head, chunks = _peek(self._chunks)
-        while is_compressed(head) and len(layers) < MAX_NESTING:
-            layers.append(Unpacked(chunks))
-            head, chunks = _peek(iter(layers[-1]))
+        head, chunks, layers = decompressed(self._chunks)
         # Complete compressed data without content is an empty file; damaged data has a problem
         # of its layer.
         if head or all(layer.problem is None for layer in layers):
@@ -110,7 +108,7 @@ def read_capture(source: str | Path | BinaryIO, watch: Watch | None = None) -> C
     if isinstance(source, str | Path):
         path, size = Path(source), CHUNK if watch is None else STREAM_CHUNK
         return Capture(FileChunks(path, size) if path.is_file() else _read_pipe(path), watch)
-    return Capture(_read_stream(source), watch)
+    return Capture(read_stream(source), watch)
 
 
 class FileChunks:
@@ -142,7 +140,7 @@ class FileChunks:
 
 def _read_pipe(path: Path) -> Iterator[bytes]:
     with path.open("rb", buffering=0) as file:
-        yield from _read_stream(file)
+        yield from read_stream(file)
 
 
 def _watched(chunks: Iterable[bytes], watch: Watch) -> Iterator[bytes]:
@@ -151,7 +149,7 @@ def _watched(chunks: Iterable[bytes], watch: Watch) -> Iterator[bytes]:
         watch(chunks.fresh if isinstance(chunks, FileChunks) else len(chunk), 0)
 
 
-def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
+def read_stream(stream: BinaryIO) -> Iterator[bytes]:
     """Read the available bytes without waiting for a full chunk.
 
     Otherwise rows of a live capture would be delayed.
@@ -176,6 +174,19 @@ def _chain(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 # -- compression
+
+
+def decompressed(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes], list[Unpacked]]:
+    """Return the first 4 bytes of the content of a file, all of it, and the layers around it.
+
+    A layer has a problem, if any, once the content was read.
+    """
+    layers: list[Unpacked] = []
+    head, chunks = _peek(chunks)
+    while is_compressed(head) and len(layers) < MAX_NESTING:
+        layers.append(Unpacked(chunks))
+        head, chunks = _peek(iter(layers[-1]))
+    return head, chunks, layers
 
 
 class _Unpacker(Protocol):

@@ -1,4 +1,4 @@
-"""Counts packets and bytes read, and shows a progress bar on a terminal.
+"""Counts packets and bytes read, shows a progress bar on a terminal, notes what has no rows.
 
 The bar appears only if standard error is a terminal and the files are large. It is drawn when
 data was read, never by a thread, and erased at the end.
@@ -15,15 +15,24 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from kafkawire.display import plural
+
+from ...notes import print_note
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
+
+    from kafkawire.capture.multifile import Traffic
 
 MIN_BYTES: Final = 1 << 22
 """Total size of the files for which a bar is shown."""
 
 INTERVAL: Final = 0.1
 """Minimum seconds between two updates of the bar."""
+
+ADVICE: Final = "capture while clients send: tcpdump -s 0 -w FILE tcp port 9092"
+"""What to do about captures without payload."""
 
 
 class Progress:
@@ -107,3 +116,17 @@ def _bar() -> Bar:
         redirect_stdout=False,  # rows are written to stdout.buffer
         redirect_stderr=False,
     )
+
+
+def note_without_rows(traffic: Traffic, packets: int, name: str = "") -> None:
+    """Write a note on captures that were read, if they have packets but no row.
+
+    packets: those that were read. name: of the file, if others are read too.
+    """
+    if traffic.has_rows or not packets:
+        return
+    others = traffic.other_packets
+    kinds = {"of TCP without payload": packets - others, "of other protocols": others}
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+    before = f"{name}: " if name else ""
+    print_note(f"{before}no Kafka messages in {plural(packets, 'packet')} ({counted}); {ADVICE}")

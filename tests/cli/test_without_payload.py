@@ -1,0 +1,103 @@
+"""Captures whose packets have no payload: every verb says what is in them, and what to do."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.capture import wire
+from tests.cli.test_corners import KCAT, VERBS
+from tests.conftest import FIXTURES
+
+from .reports import run
+
+ARP = 0x0806
+SYN, ACK = 2, 16
+ADVICE = "capture while clients send: tcpdump -s 0 -w FILE tcp port 9092"
+
+
+def handshake() -> list[bytes]:
+    """Return frames of a handshake, without a byte of data."""
+    segments = (
+        wire.tcp(40000, 9092, 1, b"", flags=SYN),
+        wire.tcp(40000, 9092, 2, b"", ack=7, flags=ACK),
+        wire.tcp(40000, 9092, 2, b"", ack=7, flags=ACK),
+    )
+    return [wire.ethernet(wire.ipv4(segment)) for segment in segments]
+
+
+def others() -> list[bytes]:
+    """Return a frame of UDP, and one of ARP."""
+    return [
+        wire.ethernet(wire.ipv4(wire.udp(53, b"?" * 20), protocol=17)),
+        wire.ethernet(bytes(28), ARP),
+    ]
+
+
+CONTENTS = {
+    "a handshake": (handshake(), "3 packets (3 of TCP without payload)"),
+    "no TCP": (others(), "2 packets (2 of other protocols)"),
+    "both": (
+        handshake() + others(),
+        "5 packets (3 of TCP without payload, 2 of other protocols)",
+    ),
+}
+MORE_VERBS = [
+    ["diagnose"],
+    ["report", "-o", "-"],
+    ["decode", "--rotated"],
+    ["decode", "--table", "records"],
+    ["decode", "--table", "problems", "--jobs", "2"],
+]
+
+
+def captured(path: Path, frames: list[bytes]) -> Path:
+    data = wire.pcap([wire.Packet(frame) for frame in frames])
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("verb", [*VERBS, *MORE_VERBS], ids=" ".join)
+def test_what_a_capture_has_instead_is_said(verb: list[str], content: str, tmp_path: Path) -> None:
+    frames, counted = CONTENTS[content]
+    result = run(*verb, captured(tmp_path / "a.pcap.gz", frames))
+    assert result.exit_code == 0
+    noted = f"no Kafka messages in {counted}; {ADVICE}\n"
+    if verb == ["decode"]:  # reads each file by itself
+        noted = f"{tmp_path / 'a.pcap.gz'}: {noted}"
+    assert result.stderr == f"kafkawire {verb[0]}: {noted}"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2", "9"])
+def test_each_file_has_its_line(jobs: str, tmp_path: Path) -> None:
+    files = [captured(tmp_path / f"{number}.pcap", handshake()) for number in range(9)]
+    result = run("decode", "--jobs", jobs, KCAT, *files)
+    assert result.exit_code == 0
+    assert sorted(result.stderr.splitlines()) == [
+        f"kafkawire decode: {file}: no Kafka messages in 3 packets "
+        f"(3 of TCP without payload); {ADVICE}"
+        for file in files
+    ]
+
+
+def test_a_stream_is_named_as_given(tmp_path: Path) -> None:
+    data = captured(tmp_path / "a.pcap", others()).read_bytes()
+    result = run("decode", "-", stdin=data)
+    assert result.stderr.startswith("kafkawire decode: -: no Kafka messages in 2 packets (2 of")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["decode", "--table", "problems"],
+        ["decode", "--table", "problems", "--jobs", "2"],
+        ["transactions"],
+    ],
+    ids=" ".join,
+)
+def test_messages_without_rows_of_a_table_are_messages(verb: list[str]) -> None:
+    result = run(*verb, FIXTURES / "captures" / "ck-848.pcap")
+    assert (result.exit_code, result.stderr) == (0, "")
