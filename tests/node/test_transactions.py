@@ -204,7 +204,9 @@ def test_offsets_that_are_committed_later_stay(harness: NodeHarness) -> None:
 
 
 def test_transactions_are_listed_and_described(harness: NodeHarness) -> None:
+    started(harness)
     producer = started(harness)
+    assert producer.epoch == 1
     assert producer.begin(1) == E.NONE
     assert producer.send(b"a", 1) == E.NONE
     [found] = described(harness, "x")
