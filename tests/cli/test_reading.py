@@ -24,6 +24,10 @@ from kafkawire.capture.tables.extraction.entities import (
     Entities,
     EntitySearch,
 )
+from kafkawire.reports.diagnosis.diagnosis import Diagnosis
+from kafkawire.reports.diagnosis.registry import installed_rules
+from kafkawire.reports.diagnosis.rule import Scene
+from kafkawire.reports.readiness import dropped_by_kafka
 from kafkawire.reports.reading import Collector, Reading
 from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
@@ -70,6 +74,22 @@ def test_calls_of_a_summary_per_exchange(tmp_path: Path) -> None:
     idle = {"Clients.row", "Problems.row", "Topics.row", "Groups.row", "Watermarks.exchange"}
     assert not idle & more.keys()
     assert sum(more.values()) <= 8 * exchanges, more
+
+
+def test_calls_of_a_diagnosis_per_exchange(tmp_path: Path) -> None:
+    """A response more is passed to the rules that need latencies, sizes or directions alone."""
+    counts, rules = [], set[str]()
+    for n in (FEW, 10 * FEW):
+        captures = reading(heartbeats(n, tmp_path / f"{n}.pcap"))
+        diagnosis = Diagnosis(Scene.of(captures, dropped_by_kafka()), installed_rules())
+        counts.append(calls(diagnosis.read))
+        rules = {type(one).__name__ for one in diagnosis.rules}
+    few, many = counts
+    more = {name: many[name] - few[name] for name in many if name.partition(".")[0] in rules}
+    latencies = ("BrokerStalls", "NetworkLatency", "SlowBroker", "SlowResponses")
+    methods = [f"{name}.responded" for name in latencies]
+    methods += ["OneWayCaptures.exchange", "RejectedRequests.exchange"]
+    assert {name: count for name, count in more.items() if count} == dict.fromkeys(methods, 9 * FEW)
 
 
 SOME: Final = frozenset({Status.TRUNCATED, Status.GAP, Status.UNPARSED})

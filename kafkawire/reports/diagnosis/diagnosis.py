@@ -4,7 +4,7 @@ Each exchange passes the collectors in this order:
 
     clients, watermarks, silences --> partitions --> feeds --> rules --> findings
 
-Feeds read outcomes, group events and batches once for all rules.
+Feeds read responses, outcomes, group events and batches once for all rules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from ..reading import Collector
 from .error_rule import RuleDefinition
-from .feeds import GroupFeed, KeyFeed, OutcomeFeed, ProduceFeed, Producing
+from .feeds import GroupFeed, KeyFeed, OutcomeFeed, ProduceFeed, Producing, ResponseFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .registry import UNCHANGED, Settings, create
 from .rule import Rule, Scene
@@ -43,7 +43,14 @@ class Diagnosis:
     @property
     def collectors(self) -> list[Collector]:
         """The collectors that no other report has, in the order in which they need each other."""
-        own: list[Collector] = [self._scene.partitions]
+        own: list[Collector] = [
+            self._scene.partitions,
+            ResponseFeed(
+                self._scene.responding,
+                overriding(self.rules, "responded"),
+                overriding(self.rules, "unanswered"),
+            ),
+        ]
         erring = [rule for rule in self.rules if rule.error_codes]
         grouping = overriding(self.rules, "group_event")
         producing: list[Producing] = [rule.produced for rule in overriding(self.rules, "produced")]

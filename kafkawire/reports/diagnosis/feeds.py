@@ -1,4 +1,4 @@
-"""Reads something once for all rules that need it: errors, group events, batches, keys."""
+"""Reads something once for all rules: responses, errors, group events, batches, keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.context import Context
+from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.capture.tables.group_events import APIS as GROUP_APIS
@@ -19,10 +20,52 @@ from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.records import Batch, Budget, RecordBatches, RecordLimits
 
-from ..reading import Collector
+from ..apis import expects_no_response
+from ..reading import Collector, Methods
 from .finding import Subject
 from .produced import Keys, Produced
+from .responding import Responding
 from .rule import MAX_SUBJECTS, Rule, client_of
+
+
+class ResponseFeed(Collector):
+    """Passes latencies to rules, and requests without a response; notes which brokers respond."""
+
+    entities = frozenset[str]()
+
+    def __init__(
+        self, responding: Responding, responded: Sequence[Rule], unanswered: Sequence[Rule]
+    ) -> None:
+        self._responding = responding
+        self._responded = responded
+        self._unanswered = unanswered
+        self._handlers: dict[tuple[str, int | None], Methods] = {}  # of brokers that respond
+
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Pass an exchange to the rules that need its API."""
+        broker, request, response = exchange[2:]
+        if response is not None:
+            place = broker, response.api_key
+            handlers = self._handlers.get(place)
+            if handlers is None:
+                handlers = self._handlers[place] = self._first(*place)
+            latency_ns = since(response.request_time_ns, response.time_ns)
+            if latency_ns is not None:
+                for handle in handlers:
+                    handle(exchange, latency_ns)
+        elif request is not None and not expects_no_response(exchange):
+            for rule in _needing(self._unanswered, request.api_key):
+                rule.unanswered(exchange, request)
+
+    def _first(self, broker: str, api_key: int | None) -> Methods:
+        """Note that a broker responds to an API; return what handles the responses."""
+        self._responding.add(broker, api_key)
+        return tuple([rule.responded for rule in _needing(self._responded, api_key)])
+
+
+def _needing(rules: Sequence[Rule], api_key: int | None) -> list[Rule]:
+    """List the rules that need an API."""
+    return [rule for rule in rules if rule.apis is None or api_key in rule.apis]
 
 
 class OutcomeFeed(Collector):

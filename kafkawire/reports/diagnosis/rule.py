@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
+from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.extraction.group_event import GroupEvent
 
 from ..clients import Clients, host
@@ -21,6 +22,7 @@ from ..watermarks import Watermarks
 from .finding import OTHERS, Finding, Subject
 from .partition_counts import PartitionCounts
 from .produced import Keys, Produced
+from .responding import Responding
 
 MAX_SUBJECTS: Final = 10_000
 """Subjects of a rule that are counted apart."""
@@ -40,7 +42,7 @@ class Scene(NamedTuple):
 
     clients, watermarks, silences, partitions: collectors that handle everything before the rules;
     the last one counts the partitions of topics. dropped_in: returns the first Kafka release that
-    no longer supports a version of an API, None if all do.
+    no longer supports a version of an API, None if all do. responding: the brokers that respond.
     """
 
     captures: Reading
@@ -49,12 +51,13 @@ class Scene(NamedTuple):
     silences: Silences
     dropped_in: Callable[[str, int], str | None]
     partitions: PartitionCounts
+    responding: Responding
 
     @classmethod
     def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
         """Make the scene of captures."""
         collectors = Clients(), Watermarks(captures), Silences()
-        return cls(captures, *collectors, dropped_in, PartitionCounts())
+        return cls(captures, *collectors, dropped_in, PartitionCounts(), Responding())
 
     @property
     def names(self) -> TopicNames:
@@ -88,6 +91,12 @@ class Rule(Collector, ABC):
 
     def error(self, exchange: Exchange, code: int) -> None:
         """Handle an exchange whose response has one of the error codes."""
+
+    def responded(self, exchange: Exchange, latency_ns: int) -> None:
+        """Handle an exchange of `apis` with a response, if its latency is known."""
+
+    def unanswered(self, exchange: Exchange, request: Row) -> None:
+        """Handle a request of `apis` that expects a response and has none."""
 
     def throttled(self, exchange: Exchange, throttle_time_ms: int) -> None:
         """Handle an exchange whose response has a throttle time."""

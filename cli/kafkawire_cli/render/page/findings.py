@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkawire.reports.diagnosis.finding import ResolvedFinding
 from kafkawire.reports.diagnosis.partition_counts import PartitionCounts
+from kafkawire.reports.diagnosis.responding import Responding
 from kafkawire.reports.diagnosis.rule import Scene
 from kafkawire.reports.readiness import dropped_by
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def scene_of(summary: Summary, releases: Releases) -> Scene:
     """Return what a diagnosis shares with a summary: its collectors."""
     collectors = summary.clients, summary.watermarks, summary.silences
-    return Scene(summary.captures, *collectors, dropped_by(releases), PartitionCounts())
+    dropped_in = dropped_by(releases)
+    return Scene(summary.captures, *collectors, dropped_in, PartitionCounts(), Responding())
 
 
 def finding_json(one: ResolvedFinding) -> dict[str, Any]:

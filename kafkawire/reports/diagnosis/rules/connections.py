@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
-from ...apis import expects_no_response
 from ...clients import host
 from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_at, client_of
@@ -221,12 +221,9 @@ class ConnectionResets(Rule):
         self._open: dict[int, InFlight] = {}
         self._clients: Subjects[Occurrences] = Subjects(Occurrences)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def unanswered(self, exchange: Exchange, request: Row) -> None:
         """Note a request without a response, until its connection ends."""
-        request = exchange.request
-        if exchange.response is not None or request is None or request.api_key in POLLS:
-            return
-        if not expects_no_response(exchange):
+        if request.api_key not in POLLS:
             subject = client_of(exchange, broker=exchange.broker)
             self._open.setdefault(exchange.connection, InFlight(subject, request.time_ns))
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import TopicKey
-from kafkawire.capture.tables.exchanges import since
-from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.messages.api_key import ApiKey
 
@@ -65,20 +63,15 @@ class SlowBroker(Rule):
         super().__init__(scene, limits)
         self._brokers: Subjects[Latencies] = Subjects(Latencies)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Add the latency of an exchange."""
-        response = exchange.response
-        if response is None:
-            return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is None:
-            return
+        _, _, address, _, response = exchange
+        assert response is not None
         broker = self._brokers.of_key(
-            (exchange.broker, response.api_key),
-            lambda: Subject(broker=exchange.broker, api=response.api_name),
+            (address, response.api_key), lambda: Subject(broker=address, api=response.api_name)
         )
-        broker.latency.add(latency)
-        broker.seen.add(response, time_ns=latency)
+        broker.latency.add(latency_ns)
+        broker.seen.add(response, 0, latency_ns)
 
     def findings(self) -> Iterator[Finding]:
         """Return the brokers whose median is far above that of each other broker together."""
@@ -136,13 +129,12 @@ class SlowPartition(Rule):
         self._subjects: dict[Hashable, Subject] = {}
         self._ends: dict[tuple[str, TopicKey, int], int] = {}
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Add the latency of a request to those of its partitions."""
         request, response = exchange.request, exchange.response
         if request is None or response is None:
             return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is None or request.message is None or response.message is None:
+        if request.message is None or response.message is None:
             return
         partitions: Iterable[tuple[TopicKey, int]]
         if request.api_key == ApiKey.FETCH:
@@ -159,8 +151,8 @@ class SlowPartition(Rule):
                 partition = self._partitions[place] = Latencies()
                 subject = Subject(topic=topic, partition=index, broker=exchange.broker)
                 self._subjects[place] = subject._replace(api=request.api_name)
-            partition.latency.add(latency)
-            partition.seen.add(response, time_ns=latency)
+            partition.latency.add(latency_ns)
+            partition.seen.add(response, 0, latency_ns)
 
     def _produced(self, request: Any) -> Iterator[tuple[TopicKey, int]]:
         """Return the partitions of a Produce request."""

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 from kafkawire.protocol.frame import SIZE
 
-from ...apis import expects_no_response
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Threshold, client_of
 
@@ -67,24 +67,28 @@ class RejectedRequests(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._largest: dict[Version, int] = {}  # requests with a response
-        self._responding: set[str] = set()
+        self._largest: dict[tuple[str, str, int | None, int | None], int] = {}  # by Version
         self._open: dict[int, Unread] = {}
         self._rejected: dict[Version, Rejected] = {}
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Note how large requests with a response are, and the first one without."""
-        request = exchange.request
-        if exchange.response is not None:
-            self._responding.add(exchange.broker)
-        if request is None or expects_no_response(exchange):
+        """Note how large requests with a response are."""
+        client, broker, request, response = exchange[1:]
+        if request is None or response is None:
             return
-        client = request.client_id or exchange.client
-        version = Version(client, exchange.broker, request.api_key, request.api_version)
-        if exchange.response is not None:
-            if version in self._largest or len(self._largest) < MAX_SUBJECTS:
-                self._largest[version] = max(request.length, self._largest.get(version, 0))
-        elif exchange.connection not in self._open:
+        version = request.client_id or client, broker, request.api_key, request.api_version
+        largest, length = self._largest.get(version), request.length
+        if largest is None:
+            if len(self._largest) < MAX_SUBJECTS:
+                self._largest[version] = length
+        elif length > largest:
+            self._largest[version] = length
+
+    def unanswered(self, exchange: Exchange, request: Row) -> None:
+        """Note the first request of a connection without a response."""
+        if exchange.connection not in self._open:
+            client = request.client_id or exchange.client
+            version = Version(client, exchange.broker, request.api_key, request.api_version)
             subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
             size = request.length + SIZE
             self._open[exchange.connection] = Unread(
@@ -119,7 +123,7 @@ class RejectedRequests(Rule):
             is_read = self._largest.get(version, -1) + SIZE >= rejected.first.size
             if rejected.seen.count < self.limits["requests"] or is_read:
                 continue
-            if version.broker in self._responding:
+            if version.broker in self.scene.responding:
                 yield self._finding(version, rejected.first.subject, rejected.seen)
 
     def _finding(self, version: Version, subject: Subject, seen: Occurrences) -> Finding:

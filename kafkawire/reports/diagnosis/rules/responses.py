@@ -64,7 +64,6 @@ class UnansweredRequests(Rule):
         super().__init__(scene, limits)
         self._open: dict[int, list[Waiting]] = {}
         self._with_gaps: set[int] = set()
-        self._responding: set[str] = set()
         self._clients: Subjects[Occurrences] = Subjects(Occurrences)
 
     def row(self, located: Located) -> None:
@@ -72,13 +71,9 @@ class UnansweredRequests(Rule):
         if located.connection is not None:
             self._with_gaps.add(located.connection)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def unanswered(self, exchange: Exchange, request: Row) -> None:
         """Note a request without a response, until its connection ends."""
-        if exchange.response is not None:
-            self._responding.add(exchange.broker)
-            return
-        request = exchange.request
-        if request is None or request.api_key in LONG_WAITS or expects_no_response(exchange):
+        if request.api_key in LONG_WAITS:
             return
         waiting = self._open.setdefault(exchange.connection, [])
         if len(waiting) < MAX_WAITING:
@@ -103,7 +98,9 @@ class UnansweredRequests(Rule):
     def findings(self) -> Iterator[Finding]:
         """Return the clients whose requests got no response."""
         for subject, seen in self._clients:
-            if seen.count < self.limits["requests"] or subject.broker not in self._responding:
+            if seen.count < self.limits["requests"]:
+                continue
+            if subject.broker not in self.scene.responding:
                 continue
             is_critical = seen.count >= self.limits["critical"]
             yield Finding(
@@ -255,26 +252,20 @@ class SlowResponses(Rule):
         self._clients: Subjects[Slow] = Subjects(Slow)
         self._open: dict[int, Waiting] = {}
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Count a response that took too long."""
+        if latency_ns < self._longest_ns:
+            return
         request, response = exchange.request, exchange.response
-        if request is None:
+        if request is None or response is None or request.api_key in LONG_WAITS:
             return
-        if response is None:
-            self._note(exchange, request)
-            return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is None or latency < self._longest_ns or request.api_key in LONG_WAITS:
-            return
-        if latency >= self._longest_ns + may_wait_ns(request):
+        if latency_ns >= self._longest_ns + may_wait_ns(request):
             subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            self._clients.of(subject).seen.add(response, response.length + SIZE, latency)
+            self._clients.of(subject).seen.add(response, response.length + SIZE, latency_ns)
 
-    def _note(self, exchange: Exchange, request: Row) -> None:
+    def unanswered(self, exchange: Exchange, request: Row) -> None:
         """Note the first request of a connection without a response."""
-        if exchange.connection in self._open or expects_no_response(exchange):
-            return
-        if request.api_key not in LONG_WAITS:
+        if exchange.connection not in self._open and request.api_key not in LONG_WAITS:
             self._open[exchange.connection] = waiting_request(exchange, request)
 
     def ended(self, connection: Ended) -> None:

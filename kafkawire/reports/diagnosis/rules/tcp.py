@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
-from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 
@@ -203,20 +202,14 @@ class NetworkLatency(Rule):
         self._open: dict[int, OpenConnection] = {}
         self._clients: Subjects[Times] = Subjects(Times)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Add the latency of an exchange to those of its connection."""
-        response = exchange.response
-        if response is None:
-            return
-        latency = since(response.request_time_ns, response.time_ns)
-        if latency is None:
-            return
         connection = self._open.get(exchange.connection)
         if connection is None:
             client = client_at(exchange, broker=exchange.broker)
             connection = self._open[exchange.connection] = OpenConnection(client)
         connection.requests += 1
-        connection.time_ns += latency
+        connection.time_ns += latency_ns
 
     def ended(self, connection: Ended) -> None:
         """Add the times of a connection to those of its client, if its handshake was captured."""

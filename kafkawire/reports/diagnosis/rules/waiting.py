@@ -8,12 +8,12 @@ from typing import Final
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
 from kafkawire.capture.files.blocks import NO_TIME
+from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
-from ...apis import expects_no_response
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 from .latencies import PROMPT
@@ -135,19 +135,12 @@ class ShortTimeouts(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._pending = Pending()
-        self._responding: set[str | None] = set()
         self._clients: Subjects[Timeouts] = Subjects(Timeouts)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def unanswered(self, exchange: Exchange, request: Row) -> None:
         """Note a request without a response, until its connection ends."""
-        request = exchange.request
-        if exchange.response is not None:
-            self._responding.add(exchange.broker)
-        elif request is not None and not expects_no_response(exchange):
-            subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
-            self._pending.setdefault(
-                exchange.connection, (subject, request.packet, request.time_ns)
-            )
+        subject = client_of(exchange, broker=exchange.broker, api=request.api_name)
+        self._pending.setdefault(exchange.connection, (subject, request.packet, request.time_ns))
 
     def ended(self, connection: Ended) -> None:
         """Count a request that waited when the client closed its connection."""
@@ -169,8 +162,9 @@ class ShortTimeouts(Rule):
         """Return the clients with such a timeout."""
         for subject, client in self._clients:
             spread_ns = client.longest_ns - client.shortest_ns
-            few = client.seen.count < self.limits["requests"]
-            if few or subject.broker not in self._responding:
+            if client.seen.count < self.limits["requests"]:
+                continue
+            if PROMPT.isdisjoint(self.scene.responding.apis(subject.broker)):
                 continue
             if spread_ns > self.limits["spread"] * client.shortest_ns:
                 continue
@@ -222,12 +216,11 @@ class BrokerStalls(Rule):
         self._brokers: Subjects[Occurrences] = Subjects(Occurrences)
         self._pause_ns, self._burst_ns = limits["seconds"] * 1e9, limits["burst"] * 1e9
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Note when a broker responds, and who waited since before its pause."""
-        response, broker = exchange.response, exchange.broker
-        if response is None or response.request_time_ns is None or response.time_ns == NO_TIME:
-            return
-        sent_ns, at_ns = response.request_time_ns, response.time_ns
+        _, _, broker, _, response = exchange
+        assert response is not None
+        at_ns = response.time_ns
         last_ns = self._last.get(broker)
         if last_ns is None and len(self._last) >= MAX_SUBJECTS:
             return
@@ -240,7 +233,7 @@ class BrokerStalls(Rule):
             return
         if at_ns - stall.ended_ns > self._burst_ns:
             self._judge(broker)
-        elif stall.ended_ns - sent_ns >= self._pause_ns:
+        elif stall.ended_ns - at_ns + latency_ns >= self._pause_ns:
             stall.connections.add(exchange.connection)
 
     def _judge(self, broker: str) -> None:
