@@ -160,6 +160,13 @@ def test_the_query_comes_before_the_captures() -> None:
     assert "QUERY: the query comes before the captures" in result.stderr
 
 
+@pytest.mark.parametrize("first", ["SELECT", "from", "With"])
+def test_a_query_without_quotes_is_named(first: str) -> None:
+    result = run("sql", first, "count(*)", "FROM", "exchanges", CAPTURE)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "QUERY: a query is one argument, in quotes" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

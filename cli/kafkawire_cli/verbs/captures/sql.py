@@ -134,9 +134,17 @@ def sql(  # noqa: PLR0913 - options of the verb
         raise typer.Exit(2)
 
 
+FIRST_WORDS: Final = frozenset(
+    {"DESCRIBE", "EXPLAIN", "FROM", "SELECT", "SHOW", "SUMMARIZE", "WITH"}
+)
+"""Of statements."""
+
+
 def _query(given: list[str]) -> tuple[str | None, list[str]]:
     """Split the arguments into the query and the files: a query is no file, and has a space."""
     first, *files = given
+    if first.upper() in FIRST_WORDS and not _exists(first):
+        raise typer.BadParameter("a query is one argument, in quotes", param_hint="QUERY")
     if first == "-" or _exists(first) or not any(map(str.isspace, first.strip())):
         if any(" " in each and not _exists(each) for each in files):
             raise typer.BadParameter("the query comes before the captures", param_hint="QUERY")
