@@ -54,8 +54,9 @@ class UnsecuredLogin(NamedTuple):
 
     def token(self, now: float) -> OAuthBearerToken:
         """Make a token. now: seconds since 1970."""
-        expires = now + self.lifetime_s
-        claims = {**self.claims, "iat": now, "exp": expires}
+        issued = math.floor(now * 1000) / 1000  # whole milliseconds, as the clocks of brokers
+        expires = issued + self.lifetime_s
+        claims = {**self.claims, "iat": issued, "exp": expires}
         parts = (_part({"alg": "none"}), _part(claims), "")
         return OAuthBearerToken(".".join(parts), expires, self.extensions)
 

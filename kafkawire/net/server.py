@@ -113,7 +113,7 @@ class Server(ClusterShell):
         of_brokers = {node_id: self._of(node_id) for node_id in brokers}
         composition = InMemory(
             [each.advertised for each in self.listeners if each.name == self.client_listener],
-            epoch_ms() - int(start * 1000),
+            epoch_ms() - int((start + self.now()) * 1000),
             config.settings,
             cluster_id=uuid_text(random_uuid(rng)),
             listener=self.client_listener,

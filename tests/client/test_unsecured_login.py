@@ -39,6 +39,11 @@ def test_options_become_claims_and_extensions() -> None:
     assert unsecured_login({"unsecuredLoginStringClaim_sub": "a"}).lifetime_s == 3600
 
 
+def test_a_token_is_not_issued_later_than_a_clock_of_milliseconds_shows() -> None:
+    token = unsecured_login({"unsecuredLoginStringClaim_sub": "a"}).token(1_000.4567)
+    assert parse(token.value)[1]["iat"] == 1_000.456
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

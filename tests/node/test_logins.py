@@ -6,11 +6,20 @@ import pytest
 
 from kafkawire.broker.security.jaas import MODULES
 from kafkawire.broker.security.protocols import SecurityProtocol
+from kafkawire.client.network.oauthbearer import FromTokenProvider
 from kafkawire.client.network.sasl import Credentials
+from kafkawire.client.security import CLIENT_ID, CLIENT_SECRET, ENDPOINT, TokenEndpoint
+from kafkawire.client.unsecured_login import UnsecuredLogin
 from kafkawire.node.logins import BROKER_MECHANISM, NO_LOGIN, Login, login
+from kafkawire.sasl.endpoints import FileEndpoint, endpoint
+from kafkawire.sasl.oauthbearer import OAUTHBEARER
 
 KEY = "listener.name.inside.plain.sasl.jaas.config"
 MODULE = f"{MODULES['PLAIN']} required"
+TOKENS = "listener.name.inside.oauthbearer.sasl.jaas.config"
+TOKEN_MODULE = f"{MODULES[OAUTHBEARER]} required"
+CLAIM = "unsecuredLoginStringClaim_sub"
+URL = "https://issuer.example/token"
 SASL = SecurityProtocol.SASL_PLAINTEXT
 
 
@@ -26,17 +35,52 @@ def test_the_login_is_that_of_the_mechanism_of_the_listener() -> None:
     assert "secret" not in repr(by_listener)
 
 
+def test_tokens_come_from_the_options_of_the_listener() -> None:
+    static = {BROKER_MECHANISM: OAUTHBEARER, TOKENS: f'{TOKEN_MODULE} {CLAIM}="node";'}
+    by_listener = login(static, "INSIDE", SASL, BROKER_MECHANISM)
+    assert by_listener.credentials == FromTokenProvider()
+    assert isinstance(by_listener.tokens, UnsecuredLogin)
+    assert by_listener.tokens.claims == {"sub": "node"}
+
+
+@pytest.mark.parametrize(
+    "prefix", ["", "listener.name.inside.", "listener.name.inside.oauthbearer."]
+)
+def test_tokens_come_from_a_file_or_a_server_that_a_key_names(prefix: str) -> None:
+    static = {BROKER_MECHANISM: OAUTHBEARER, f"{prefix}{ENDPOINT}": "file:///tokens/node"}
+    of_file = login(static, "INSIDE", SASL, BROKER_MECHANISM).tokens
+    assert of_file == TokenEndpoint(FileEndpoint("/tokens/node"))
+    options = 'clientId="node" clientSecret="secret" scope="brokers"'
+    static = {
+        BROKER_MECHANISM: OAUTHBEARER,
+        f"{prefix}{ENDPOINT}": URL,
+        TOKENS: f"{TOKEN_MODULE} {options};",
+    }
+    of_server = login(static, "INSIDE", SASL, BROKER_MECHANISM)
+    assert of_server.tokens == TokenEndpoint(endpoint(URL), "node", "secret", "brokers")
+    assert "secret" not in repr(of_server)
+    keys = {f"{prefix}{CLIENT_ID}": "other", f"{prefix}{CLIENT_SECRET}": "hidden"}
+    assert login(static | keys, "INSIDE", SASL, BROKER_MECHANISM).tokens == TokenEndpoint(
+        endpoint(URL), "other", "hidden", "brokers"
+    )
+
+
 @pytest.mark.parametrize(
     ("static", "key"),
     [
         ({}, BROKER_MECHANISM),
-        ({BROKER_MECHANISM: "OAUTHBEARER"}, BROKER_MECHANISM),
+        ({BROKER_MECHANISM: "GSSAPI"}, BROKER_MECHANISM),
+        ({BROKER_MECHANISM: OAUTHBEARER}, TOKENS),
+        ({BROKER_MECHANISM: OAUTHBEARER, TOKENS: f"{TOKEN_MODULE};"}, TOKENS),
+        ({BROKER_MECHANISM: OAUTHBEARER, ENDPOINT: "ftp://hush"}, ENDPOINT),
+        ({BROKER_MECHANISM: OAUTHBEARER, ENDPOINT: URL}, ENDPOINT),
+        ({BROKER_MECHANISM: OAUTHBEARER, ENDPOINT: URL, CLIENT_SECRET: "hush"}, ENDPOINT),
         ({BROKER_MECHANISM: "PLAIN"}, KEY),
-        ({BROKER_MECHANISM: "PLAIN", KEY: f'{MODULE} password="secret";'}, KEY),
-        ({BROKER_MECHANISM: "PLAIN", KEY: f'{MODULE} password="secret"'}, KEY),
+        ({BROKER_MECHANISM: "PLAIN", KEY: f'{MODULE} password="hush";'}, KEY),
+        ({BROKER_MECHANISM: "PLAIN", KEY: f'{MODULE} password="hush"'}, KEY),
     ],
 )
 def test_what_is_missing_is_named(static: dict[str, str], key: str) -> None:
     with pytest.raises(ValueError, match=key) as error:
         login(static, "INSIDE", SASL, BROKER_MECHANISM)
-    assert "secret" not in str(error.value)
+    assert "hush" not in str(error.value)

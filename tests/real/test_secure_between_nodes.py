@@ -18,7 +18,7 @@ from .test_mixed_cluster import PLAIN, Layout, create, in_sync, layout, produce,
 from .wire import HOST
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("mixed")]
-NODE, PASSWORD, SCRAM = "node", "node-secret", "SCRAM-SHA-256"
+NODE, PASSWORD, SCRAM, TOKEN = "node", "node-secret", "SCRAM-SHA-256", "OAUTHBEARER"
 STORES: Final = {
     each: value
     for store in ("keystore", "truststore")
@@ -47,6 +47,7 @@ SECURITIES: Final = (
     Security("SASL_SSL", "SSL", SCRAM),
     Security("SSL", "SASL_SSL"),
     Security("SASL_PLAINTEXT", "SASL_SSL", SCRAM, SCRAM),
+    Security("SASL_SSL", "SASL_PLAINTEXT", TOKEN, TOKEN),
 )
 ADD_SCRAM: Final = f"--add-scram={SCRAM}=[name={NODE},password={PASSWORD}]"
 """Of `kafka-storage format`, and of `serve`."""
@@ -54,6 +55,9 @@ ADD_SCRAM: Final = f"--add-scram={SCRAM}=[name={NODE},password={PASSWORD}]"
 
 def login(mechanism: str) -> str:
     """The JAAS configuration of a mechanism of a listener."""
+    if mechanism == TOKEN:
+        options = f'unsecuredLoginStringClaim_sub="{NODE}"'
+        return f"{JAAS}.oauthbearer.OAuthBearerLoginModule required {options};"
     module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
     users = f' user_{NODE}="{PASSWORD}"' if mechanism == "PLAIN" else ""
     return f'{JAAS}.{module}LoginModule required username="{NODE}" password="{PASSWORD}"{users};'
@@ -75,7 +79,7 @@ def keys(
         ),
         "inter.broker.listener.name": "INSIDE",
         "controller.listener.names": "CONTROLLER",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "sasl.enabled.mechanisms": f"PLAIN,{SCRAM}",
         "sasl.mechanism.inter.broker.protocol": mechanism,
         "sasl.mechanism.controller.protocol": of_controller,
         f"listener.name.inside.{mechanism.lower()}.sasl.jaas.config": login(mechanism),

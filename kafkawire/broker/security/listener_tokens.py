@@ -36,7 +36,7 @@ class EndpointSettings(NamedTuple):
     longest_backoff_s: float
 
 
-def _values(static: Mapping[str, str], listener: str) -> Callable[[str], str]:
+def values_of(static: Mapping[str, str], listener: str) -> Callable[[str], str]:
     """Return the function from a key to its value for a listener, "" if it has none."""
 
     def value(name: str) -> str:
@@ -60,7 +60,7 @@ def validator_of(
     module = module_of(static, listener, OAUTHBEARER)
     options = {} if module is None else module.options
     try:
-        return token_validator(_values(static, listener), options, sources.get(listener))
+        return token_validator(values_of(static, listener), options, sources.get(listener))
     except ValueError as error:
         raise ValueError(f"listener {listener}: {error}") from None
 
@@ -75,7 +75,7 @@ def key_endpoints(static: Mapping[str, str]) -> dict[str, EndpointSettings]:
     """Return the servers that have the keys of listeners, by listener."""
     endpoints: dict[str, EndpointSettings] = {}
     for name in _listeners(static):
-        value = _values(static, name)
+        value = values_of(static, name)
         endpoint = key_endpoint(value)
         if isinstance(endpoint, HttpEndpoint):
             times = (int(value(key)) / 1000 for key in (REFRESH_MS, BACKOFF_MS, LONGEST_BACKOFF_MS))

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 def epoch_ms() -> int:
-    """Return the time since the epoch in milliseconds."""
-    return int(time.time() * 1000)
+    """Return the time since the epoch in milliseconds, rounded up.
+
+    So a clock that begins with it is not behind what other programs on this machine show.
+    """
+    return -(-time.time_ns() // 1_000_000)
 
 
 def bound_addresses(listeners: Iterable[Listener]) -> list[ListenerAddress]:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 import socket
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +21,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...broker import Connected, Endpoint, Fault
 from ...client.network import transport
+from ...client.network.oauthbearer import OAuthBearerToken
+from ...client.security import TokenSource
+from ...client.unsecured_login import UnsecuredLogin
 from ...node import (
     BrokerState,
     BrokerStateChanged,
@@ -35,10 +39,14 @@ from ...node.front.front import (
     NodeFront,
 )
 from ...node.front.options import DEFAULT, FrontOptions
+from ...node.logins import Login
 from ...storage import Disk
+from ..brokers.cluster_shell import epoch_ms
 from ..brokers.key_endpoints import KeyEndpoints
 from ..brokers.shell import Observers, Shell, random_uuid
 from ..brokers.transport import Listener
+from ..clients.token_requests import TokenRequests
+from ..clients.token_sources import provider_of
 from ..sockets.socket import Socket
 
 if TYPE_CHECKING:
@@ -73,13 +81,18 @@ class NodeServer(Shell):
     ) -> None:
         super().__init__(observers or Observers())
         self.start_clock()
-        self.config = config
+        self.config = config = replace(config, epoch_ms=epoch_ms())
         self._tls, self._peer_tls = tls, peer_tls
         self.running = asyncio.Event()
         self.stopped: asyncio.Future[Stopped] = self.loop.create_future()
         self._sockets = dict(sockets)
         self._on_effect = on_effect
         self._peers: dict[int, Socket] = {}
+        self._tokens = {
+            each.listener: TokenRequests(provider_of(_token_source(each)), self.handle)
+            for each in (config.broker_login, config.controller_login)
+            if each.tokens is not None
+        }
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
         rng = random.SystemRandom()
@@ -140,6 +153,8 @@ class NodeServer(Shell):
         """Close all sockets, whatever the node is doing; it handles nothing more."""
         if not self.stopped.done():
             self.stopped.set_result(Stopped(None))
+        for each in self._tokens.values():
+            each.close()
         for peer in list(self._peers.values()):
             peer.abort()
         await asyncio.gather(*self._tasks)  # that begin to listen
@@ -181,7 +196,10 @@ class NodeServer(Shell):
             case transport.Write():
                 self._peers[effect.connection].write(effect.buffers)
             case transport.Close():
+                self._cancel_token(effect.connection)
                 self._peers[effect.connection].close()
+            case transport.RequestToken():
+                self._tokens[self._front.peers.listener_of(effect.connection)].start(effect)
             case _:
                 self._node_effect(effect)
 
@@ -209,4 +227,18 @@ class NodeServer(Shell):
 
     def forget(self, socket: Socket) -> None:
         """Remove a connection to another node that has closed."""
+        self._cancel_token(socket.number)
         self._peers.pop(socket.number, None)
+
+    def _cancel_token(self, connection: int) -> None:
+        for each in self._tokens.values():
+            each.cancel(connection)
+
+
+def _token_source(login: Login) -> TokenSource | None:
+    tokens = login.tokens
+    return partial(_unsecured, tokens) if isinstance(tokens, UnsecuredLogin) else tokens
+
+
+def _unsecured(login: UnsecuredLogin) -> OAuthBearerToken:
+    return login.token(time.time())

@@ -152,7 +152,7 @@ def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
             settings,
             voter_set(voters, plan.controller),
             shown,
-            int(time.time() * 1000),
+            epoch_ms=0,  # is set when its clock starts
             bounds=served.bounds,
             release=served.release,
         )

@@ -25,6 +25,7 @@ from ...client.network.negotiated_versions import Opening
 from ...client.network.transport import (
     Close,
     Connect,
+    RequestToken,
     ShellEffect,
     ShellEvent,
     Write,
@@ -51,9 +52,9 @@ class Arrived(NamedTuple):
 
 @dataclass(slots=True)
 class Peer:
-    """A connection. request: the one that it is for, until its response. listener: it leads to."""
+    """A connection. request: the one that it is for, until its response. login: how it is made."""
 
-    listener: str
+    login: Login
     address: Address
     machine: Connection
     request: SendRequest | None
@@ -125,7 +126,7 @@ class Peers:
                 return Outcome()
             return self._handled(number, peer.machine.handle(Submit(request, deadline), now), now)
         self._count += 1
-        listener = self._logins[effect.to_controller].listener
+        login = self._logins[effect.to_controller]
         machine = Connection(
             self._count,
             effect.destination.id,
@@ -135,7 +136,7 @@ class Peers:
             nonce=self._nonce,
             rng=lambda: 0.0,
         )
-        self._peers[self._count] = Peer(listener, address, machine, request, deadline)
+        self._peers[self._count] = Peer(login, address, machine, request, deadline)
         self.deadlines.set(self._count, machine.next_deadline())
         return Outcome([Connect(self._count, effect.destination.id, *address)])
 
@@ -148,7 +149,7 @@ class Peers:
 
     def listener_of(self, connection: int) -> str:
         """Return the name of the listener that a connection leads to."""
-        return self._peers[connection].listener
+        return self._peers[connection].login.listener
 
     def next_deadline(self) -> float | None:
         """Return when to call `advance`."""
@@ -175,7 +176,7 @@ class Peers:
         outcome = Outcome()
         for effect in effects:
             match effect:
-                case Write() | Close():
+                case Write() | Close() | RequestToken():
                     outcome.effects.append(effect)
                 case ConnectionReady():
                     if peer.request is not None:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
+import pytest
+
+from kafkawire.net.nodes import server as node_server
+from kafkawire.net.nodes.server import NodeServer
+from kafkawire.net.nodes.start import NodeOptions, prepare
 from kafkawire.net.server import Server
 from tests.calls import calls
 
@@ -18,3 +24,21 @@ def test_a_broker_starts_and_stops_in_few_calls() -> None:
     for _ in range(2):  # what is imported and computed once is there
         asyncio.run(started_and_stopped())
     assert calls(lambda: asyncio.run(started_and_stopped())) <= 5_700
+
+
+def test_the_clock_of_a_node_begins_with_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with its configuration: before it, the node opens directories and imports modules."""
+    prepared = prepare(NodeOptions(None, (tmp_path,)), lambda: bytes(range(16)))
+    monkeypatch.setattr(node_server, "epoch_ms", lambda: 1_000_000)
+
+    async def started() -> int:
+        server = NodeServer(prepared.config, prepared.disks, prepared.sockets)
+        try:
+            return server.front.config.wall_ms(0.0)
+        finally:
+            await server.close()
+
+    with prepared.resources:
+        assert asyncio.run(started()) == 1_000_000

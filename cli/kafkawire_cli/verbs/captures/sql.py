@@ -1,5 +1,7 @@
 """`kafkawire sql`: queries captures in SQL."""
 
+# over 300 lines: one verb, with its options and its prompt
+
 from __future__ import annotations
 
 import sys
