@@ -33,12 +33,12 @@ CLIENT: dict[str, Setting] = {
 
 def provider(url: str, **more: Setting) -> TokenProvider:
     """Return the provider of a URL in a configuration."""
-    given: dict[str, Setting] = {
+    config: dict[str, Setting] = {
         "bootstrap.servers": "a:1",
         "sasl.oauthbearer.token.endpoint.url": url,
         **more,
     }
-    provider = provider_of(token_source(read_config(CLIENT_KEYS, given)))
+    provider = provider_of(token_source(read_config(CLIENT_KEYS, config)))
     assert provider is not None
     return provider
 

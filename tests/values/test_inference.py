@@ -117,8 +117,8 @@ def test_compressed_values_are_read(kind: str, piped: bool, tmp_path: Path) -> N
     data = b'{"a": 1}\n' * 2000 + b'{"a": 2}'
     path = tmp_path / f"values.{kind}"
     path.write_bytes(COMPRESSIONS[kind](data))
-    given = ("-", path.read_bytes()) if piped else (path, None)
-    done = run("values", "infer", given[0], stdin=given[1])
+    source = ("-", path.read_bytes()) if piped else (path, None)
+    done = run("values", "infer", source[0], stdin=source[1])
     assert done.exit_code == 0, done.output
     assert done.stdout == run("values", "infer", stdin=data).stdout
 

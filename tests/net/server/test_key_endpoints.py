@@ -109,8 +109,8 @@ def test_keys_are_fetched_at_an_interval() -> None:
 
 def test_a_node_does_not_start_without_its_keys(tmp_path: Path) -> None:
     with http_server(lambda _: Response(404, b"")) as url:
-        given = SETTINGS | {"listeners": "SASL_PLAINTEXT://:0,PLAINTEXT://:0", URL: url}
-        words = [word for pair in given.items() for word in ("--set", "=".join(pair))]
+        settings = SETTINGS | {"listeners": "SASL_PLAINTEXT://:0,PLAINTEXT://:0", URL: url}
+        words = [word for pair in settings.items() for word in ("--set", "=".join(pair))]
         done = run("serve", "--data-dir", tmp_path / "node", *words)
     assert done.exit_code == 2
     assert f"listener SASL_PLAINTEXT: {URL}: HTTP status 404" in done.stderr
