@@ -32,7 +32,7 @@ from ...real.java import Installation
 from ...real.wire import HOST, Wire
 from ..http_server import Request, Response, http_server
 
-pytestmark = [pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("oauthbearer")]
 HANDLER: Final = f"{JAAS}.oauthbearer.OAuthBearerValidatorCallbackHandler"
 MODULE: Final = f"{JAAS}.oauthbearer.OAuthBearerLoginModule required"
 REQUIRED: Final = "listener.name.scoped.oauthbearer.sasl.jaas.config"
@@ -371,13 +371,13 @@ def test_a_change_of_the_key_set(real: Ports, ours: Ports, issuer: Issuer, jwks:
 
 @pytest.mark.parametrize("broker", ["real", "ours"])
 def test_keys_of_a_server(
-    broker: str, issuer: Issuer, key_server: KeyServer, request: pytest.FixtureRequest
+    broker: str, real: Ports, ours: Ports, issuer: Issuer, key_server: KeyServer
 ) -> None:
     """A token with a key that is not in the set leads to one fetch, and is rejected by then.
 
     Also where the key is not there then: for a minute, no token with the same id leads to another.
     """
-    port = request.getfixturevalue(broker).fetched
+    port = {"real": real, "ours": ours}[broker].fetched
 
     def accepted(value: str) -> bool:
         seen: Any = outcome(port, first(value))
