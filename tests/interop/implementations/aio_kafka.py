@@ -13,6 +13,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 
 from .interface import (
     SESSION_MS,
+    TIMEOUT_SECONDS,
     Consume,
     ControllableReader,
     Implementation,
@@ -22,6 +23,7 @@ from .interface import (
     sasl_arguments,
 )
 
+CLOSE_SECONDS: Final = TIMEOUT_SECONDS / 2
 ASSIGNORS: Final = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,
@@ -88,8 +90,14 @@ class _Reader(ControllableReader):
         return aiokafka.TopicPartition(self._topic, partition)
 
     def close(self) -> list[SeenRecord]:
+        """Stop in time: a thread that stays would log, and draw, in the tests that follow."""
+
+        async def stop() -> None:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._consumer.stop()
+
         with self._runner:
-            self._runner.run(self._consumer.stop())
+            self._runner.run(stop())
         return []
 
 
