@@ -137,13 +137,13 @@ class InMemory:
             {**IN_MEMORY, **properties},
             voters,
             listeners,
-            self.epoch_ms,
             roles=frozenset(role for role, has in roles.items() if has),
             bounds=self.bounds,
             release=self.release,
         )
         config = replace(
             config,
+            epoch_ms=self.epoch_ms,
             static=properties,  # DescribeConfigs does not return IN_MEMORY
             metadata_version=EPOCH_BUMP_UNTIL if self.zookeeper else None,
             kraft_version=formatted_level(KRAFT, self.release),

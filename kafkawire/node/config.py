@@ -41,7 +41,7 @@ class NodeConfig:
     release: what clients are offered; brokers have the newest versions for each other only on a
     listener that is not that of clients.
     static: the values of `server.properties` that topics and brokers inherit.
-    epoch_ms: milliseconds since 1970 at `now` 0.
+    epoch_ms: milliseconds since 1970 at `now` 0; what starts the node sets it.
     snapshot_bytes: `metadata.log.max.record.bytes.between.snapshots`.
     log_intervals: fields of `storage.LogManagerConfig`, in milliseconds.
     metadata_version: of a new cluster; None for that of the release.

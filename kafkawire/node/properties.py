@@ -57,13 +57,12 @@ def node_config(
     properties: Mapping[str, str],
     voters: VoterSet,
     listeners: Sequence[Endpoint],
-    epoch_ms: int,
     *,
     roles: frozenset[ProcessRole] | None = None,
     bounds: Bounds = DEFAULT_BOUNDS,
     release: str = LATEST,
 ) -> NodeConfig:
-    """Return the configuration of a node.
+    """Return the configuration of a node, whose clock has not started.
 
     properties: Kafka's keys with their values. roles: None for those that the listeners suggest: a
     controller has one of its own. bounds: limits for which Kafka has no key. release: what clients
@@ -87,7 +86,6 @@ def node_config(
         voters,
         rack=settings.text("broker.rack") or None,
         static=properties,
-        epoch_ms=epoch_ms,
         quorum=_timeouts(settings),
         replication=_replication(settings, release),
         log_intervals={field: settings.number(key) for field, key in LOG_INTERVALS.items()},

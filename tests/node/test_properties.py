@@ -14,7 +14,7 @@ from kafkawire.node.properties import LOG_INTERVALS, Identity, node_config
 
 
 def of(properties: dict[str, str]) -> NodeConfig:
-    return node_config(Identity(1, "of one"), properties, NO_VOTERS, (), 0)
+    return node_config(Identity(1, "of one"), properties, NO_VOTERS, ())
 
 
 def config(**properties: str) -> NodeConfig:

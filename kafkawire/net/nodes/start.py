@@ -152,7 +152,6 @@ def prepare(options: NodeOptions, new_uuid: Callable[[], bytes]) -> Prepared:
             settings,
             voter_set(voters, plan.controller),
             shown,
-            epoch_ms=0,  # is set when its clock starts
             bounds=served.bounds,
             release=served.release,
         )
