@@ -105,33 +105,33 @@ def read(text: str) -> Message:
     )
 
 
-def _read_struct(made: dict[str, Any], structs: dict[str, Struct]) -> Struct:
+def _read_struct(obj: dict[str, Any], structs: dict[str, Struct]) -> Struct:
     return Struct(
-        made["name"],
-        fields=[_read_field(each, structs) for each in made["fields"]],
-        versions=Versions.parse(made["versions"]),
-        flexible=Versions.parse(made["flexible"]),
-        compared=made["compared"],
+        obj["name"],
+        fields=[_read_field(each, structs) for each in obj["fields"]],
+        versions=Versions.parse(obj["versions"]),
+        flexible=Versions.parse(obj["flexible"]),
+        compared=obj["compared"],
     )
 
 
-def _read_field(made: dict[str, Any], structs: dict[str, Struct]) -> Field:
-    element = made["type"].removeprefix("[]")
+def _read_field(obj: dict[str, Any], structs: dict[str, Struct]) -> Field:
+    element = obj["type"].removeprefix("[]")
     return Field(
-        kafka_name=made["name"],
-        attribute=naming.attribute(made["name"]),
-        is_array=element != made["type"],
+        kafka_name=obj["name"],
+        attribute=naming.attribute(obj["name"]),
+        is_array=element != obj["type"],
         wire=WIRE_TYPES.get(element),
         struct=structs.get(element),
-        versions=Versions.parse(made["versions"]),
-        nullable=Versions.parse(made.get("nullable", "none")),
-        tagged=Versions.parse(made.get("tagged", "none")),
-        flexible=Versions.parse(made.get("flexible", "none")),
-        tag=made.get("tag"),
-        ignorable=made.get("ignorable", False),
-        default=_read_default(made["default"]),
-        map_key=made.get("mapKey", False),
-        entity_type=made.get("entityType"),
+        versions=Versions.parse(obj["versions"]),
+        nullable=Versions.parse(obj.get("nullable", "none")),
+        tagged=Versions.parse(obj.get("tagged", "none")),
+        flexible=Versions.parse(obj.get("flexible", "none")),
+        tag=obj.get("tag"),
+        ignorable=obj.get("ignorable", False),
+        default=_read_default(obj["default"]),
+        map_key=obj.get("mapKey", False),
+        entity_type=obj.get("entityType"),
         about="",
     )
 

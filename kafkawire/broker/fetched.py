@@ -48,12 +48,12 @@ class Fetched:
         empty = encode_frame(self.message, version, correlation_id)
         parts: list[bytes] = []
         at = SIZE
-        for data, found in zip(filled, DIFFERENCE.finditer(_xor(null, empty)), strict=True):
+        for data, difference in zip(filled, DIFFERENCE.finditer(_xor(null, empty)), strict=True):
             batches = self.batches[id(data)]
             length = _length(sum(map(len, batches)), version >= FLEXIBLE_FROM)
-            parts.append(empty[at : found.start()] + length)
+            parts.append(empty[at : difference.start()] + length)
             parts += batches
-            at = found.end()
+            at = difference.end()
         parts.append(empty[at:])
         parts[0] = sum(map(len, parts)).to_bytes(SIZE, "big") + parts[0]
         return parts

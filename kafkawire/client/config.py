@@ -227,7 +227,7 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
 
 
 def read_config(
-    keys: Mapping[str, Key], given: Mapping[str, Setting], hints: Mapping[str, str] = {}
+    keys: Mapping[str, Key], settings: Mapping[str, Setting], hints: Mapping[str, str] = {}
 ) -> dict[str, object]:
     """Check a configuration against its keys; every key gets its value or its default.
 
@@ -235,7 +235,7 @@ def read_config(
     first key that is unknown, invalid or missing.
     """
     values = {name: key.default for name, key in keys.items()}
-    for name, value in given.items():
+    for name, value in settings.items():
         key = keys.get(name)
         if key is None:
             near = most_similar(name.replace("_", "."), keys)
@@ -249,7 +249,7 @@ def read_config(
             shown = "invalid value" if is_secret else str(error)
             raise ConfigurationError(name, f"{shown} ({key.documentation})") from None
     for name, key in keys.items():
-        if key.required and name not in given:
+        if key.required and name not in settings:
             raise ConfigurationError(name, f"required ({key.documentation})")
     return values
 

@@ -26,47 +26,47 @@ class Index(Generic[K]):
     """Key -> the partitions that have it."""
 
     def __init__(self) -> None:
-        self._found: dict[K, dict[TopicIdPartition, None]] = {}
+        self._partitions: dict[K, dict[TopicIdPartition, None]] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._found.values()))
+        return sum(map(len, self._partitions.values()))
 
     def of(self, key: K) -> list[TopicIdPartition]:
         """List the partitions of a key: a copy, as the index changes with their changes."""
-        return list(self._found.get(key, ()))
+        return list(self._partitions.get(key, ()))
 
     def has(self, key: K) -> bool:
         """Return whether there is a partition."""
-        return key in self._found
+        return key in self._partitions
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self._found)
+        return iter(self._partitions)
 
     def update(self, at: TopicIdPartition, old: Iterable[K], new: Iterable[K]) -> None:
         """Move a partition from its old keys to its new ones."""
         old, new = dict.fromkeys(old), dict.fromkeys(new)
         for key in old:
             if key not in new:
-                keys_found = self._found[key]
-                del keys_found[at]
-                if not keys_found:
-                    del self._found[key]
+                partitions = self._partitions[key]
+                del partitions[at]
+                if not partitions:
+                    del self._partitions[key]
         for key in new:
             if key not in old:
-                self._found.setdefault(key, {})[at] = None
+                self._partitions.setdefault(key, {})[at] = None
 
     def remove(self, at: TopicIdPartition, keys: Iterable[K]) -> None:
         """Remove a partition from all of its keys."""
         for key in keys:
-            keys_found = self._found.get(key)
-            if keys_found is not None:
-                keys_found.pop(at, None)
-                if not keys_found:
-                    del self._found[key]
+            partitions = self._partitions.get(key)
+            if partitions is not None:
+                partitions.pop(at, None)
+                if not partitions:
+                    del self._partitions[key]
 
     def copy(self) -> Index[K]:
         index: Index[K] = Index()
-        index._found = {key: dict(found) for key, found in self._found.items()}
+        index._partitions = {key: dict(partitions) for key, partitions in self._partitions.items()}
         return index
 
 

@@ -102,10 +102,10 @@ class PartitionRegistration(NamedTuple):
             _given(change.last_known_elr, self.last_known_elr),
         )
 
-    def _directories(self, replicas: Ids, given: list[bytes] | None) -> tuple[bytes, ...]:
+    def _directories(self, replicas: Ids, directories: list[bytes] | None) -> tuple[bytes, ...]:
         """Return the directories of the replicas: a record may move these and not name those."""
-        if given is not None:
-            return tuple(given)
+        if directories is not None:
+            return tuple(directories)
         if replicas == self.replicas or not self.directories:
             return self.directories
         return tuple(map(self.directory, replicas))

@@ -234,7 +234,7 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
         assert isinstance(result, events.CommittedFound)
         if result.error is not None:
             raise result.error
-        return dict(result.found)
+        return dict(result.offsets)
 
     async def position(self, partition: TopicPartition, *, timeout_s: float | None = None) -> int:
         """Return the offset of the next record. Raises RequestTimedOut if it stays unknown."""
@@ -264,7 +264,7 @@ class Consumer(ConsumerSession[KeyT, ValueT]):
         assert isinstance(result, events.OffsetsFound)
         for error in result.failed.values():
             raise error
-        return dict(result.found)
+        return dict(result.offsets)
 
     async def beginning_offsets(
         self, *partitions: TopicPartition, timeout_s: float | None = None

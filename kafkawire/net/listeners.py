@@ -123,7 +123,7 @@ def _text(endpoints: Sequence[Endpoint]) -> str:
 
 def listener_plan(settings: Settings, site: Site) -> ListenerPlan:
     """Plan the listeners. Raises ValueError, which names the key, for what is not possible."""
-    keys = listener_settings(settings.given)
+    keys = listener_settings(settings.effective)
     addresses = _addresses(settings, keys, site)
     planned = []
     protocols = {}

@@ -98,9 +98,9 @@ class Invariants:
             if batch.last_offset >= end:
                 break
             before = self._metadata.get(batch.base_offset)
-            found = bytes(batch.data[batch.start : batch.end])
+            encoded = bytes(batch.data[batch.start : batch.end])
             if before is None and batch.base_offset >= self._metadata_end:
-                self._metadata[batch.base_offset] = found
+                self._metadata[batch.base_offset] = encoded
                 self._metadata_end = batch.last_offset + 1
-            elif before is not None and before != found:
+            elif before is not None and before != encoded:
                 raise Violation(f"node {node} has other metadata at {batch.base_offset}")

@@ -140,14 +140,14 @@ class FoundMessages:
 
     def __iter__(self) -> Iterator[CapturedMessage]:
         traffic = self._traffic.again()
-        for found in traffic:
-            if not isinstance(found, Located) or not found.row.is_message:
+        for item in traffic:
+            if not isinstance(item, Located) or not item.row.is_message:
                 continue
-            row = found.row
+            row = item.row
             if self._apis and row.api_name not in self._apis:
                 continue
             if self._direction is None or row.direction == self._direction:
-                yield _message(found, row, traffic, self._options)
+                yield _message(item, row, traffic, self._options)
 
     def _repr_html_(self) -> str:
         names = ("packet", "time", "api", "version", "direction", "client", "status")
@@ -159,16 +159,16 @@ class FoundMessages:
         return table_html(names, rows, title="messages")
 
 
-def _message(found: Located, row: Row, traffic: Traffic, options: Options) -> CapturedMessage:
+def _message(located: Located, row: Row, traffic: Traffic, options: Options) -> CapturedMessage:
     file, packet = traffic.place(row.packet)
-    assert found.connection is not None
+    assert located.connection is not None
     return CapturedMessage(
         file=file,
         packet=packet,
         time_ns=None if row.time_ns == NO_TIME else row.time_ns,
-        connection=found.connection,
-        client=found.client or "",
-        broker=found.broker or "",
+        connection=located.connection,
+        client=located.client or "",
+        broker=located.broker or "",
         direction=row.direction,
         api_name=row.api_name,
         api_version=row.api_version,

@@ -143,7 +143,7 @@ def carried_bytes(
 
 
 def add_payloads(
-    made: dict[str, Json],
+    obj: dict[str, Json],
     message: Message,
     version: int,
     *,
@@ -156,7 +156,7 @@ def add_payloads(
     secrets: whether secrets in them are shown.
     """
     for payload in walk_payloads(message, version, limits=limits, payload_fields=payload_fields):
-        node: Any = made
+        node: Any = obj
         for step in payload.json_steps[:-1]:
             node = node[step]
         node[decoded_name(payload.owner, payload.attribute)] = payload.payload.to_json(
@@ -164,9 +164,9 @@ def add_payloads(
         )
 
 
-def _inside(found: Iterable[_Step], attribute: str) -> Iterator[_Step]:
+def _inside(steps: Iterable[_Step], attribute: str) -> Iterator[_Step]:
     """Go one step further, into each element of arrays, leaving out what is empty."""
-    for owners, path, indices, value in found:
+    for owners, path, indices, value in steps:
         if isinstance(value, list):
             for i, item in enumerate(value):
                 inner = getattr(item, attribute)

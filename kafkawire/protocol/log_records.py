@@ -74,8 +74,8 @@ class LogPart(NamedTuple):
         Payloads inside (subscriptions, assignments) follow their raw fields, as `<field>Decoded`.
         secrets: whether secrets are shown, or their length.
         """
-        said = {"name": self.name, "type": self.type, "version": self.version}
-        obj: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
+        header = {"name": self.name, "type": self.type, "version": self.version}
+        obj: dict[str, Json] = {key: value for key, value in header.items() if value is not None}
         if self.message is None or self.version is None:
             hidden = self.secret and not secrets
             raw = placeholder(len(self.raw), "byte") if hidden else self.raw.hex()

@@ -218,7 +218,7 @@ def unwrap(
     return message_set
 
 
-def settle(found: MessageSet, magic: int, wrapper: Span) -> None:
+def settle(message_set: MessageSet, magic: int, wrapper: Span) -> None:
     """Turn the offsets and timestamps of wrapped messages into absolute ones.
 
     In magic 1 the last message has the wrapper's offset. In a truncated set that is the last
@@ -227,14 +227,14 @@ def settle(found: MessageSet, magic: int, wrapper: Span) -> None:
     base: i64 = 0
     # an offset of 0 is from a producer: the broker has not yet set the last offset
     if magic == 1 and wrapper.offset != 0:
-        last = found.last_offset
+        last = message_set.last_offset
         if last < 0 or last > wrapper.offset:
             raise CorruptBatch(f"the last offset inside is {last}, the outer {wrapper.offset}")
         base = wrapper.offset - last
-        for span in found.spans:
+        for span in message_set.spans:
             if span.offset < 0 or span.offset > last:
                 raise CorruptBatch(f"offset {span.offset} inside, before the last, {last}")
-    for span in found.spans:
+    for span in message_set.spans:
         span.offset += base
         if magic == 1 and wrapper.attributes & LOG_APPEND_TIME_BIT != 0:
             span.timestamp = wrapper.timestamp

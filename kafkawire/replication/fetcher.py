@@ -266,7 +266,7 @@ class ReplicaFetcher:
                 self.quota.quota.record(len(records), now)
 
     def _looked_up(
-        self, key: TopicIdPartition, found: ListOffsetsPartitionResponse, now: float
+        self, key: TopicIdPartition, response: ListOffsetsPartitionResponse, now: float
     ) -> None:
         """Truncate to the leader's end, or begin again at its start, as Kafka's fetcher."""
         each = self._current(key)
@@ -274,15 +274,15 @@ class ReplicaFetcher:
             return
         log = each.partition.log
         self.replicas.mark(key)
-        if found.error_code:
-            self._failed(each, found.error_code, now)
-        elif each.lookup == LATEST and found.offset >= log.log_end_offset:
+        if response.error_code:
+            self._failed(each, response.error_code, now)
+        elif each.lookup == LATEST and response.offset >= log.log_end_offset:
             each.lookup = EARLIEST
         else:
             if each.lookup == LATEST:
-                log.truncate_to(found.offset)
-            elif found.offset > log.log_end_offset:
-                log.truncate_fully_and_start_at(found.offset)
+                log.truncate_to(response.offset)
+            elif response.offset > log.log_end_offset:
+                log.truncate_fully_and_start_at(response.offset)
             each.partition.change(Trigger.FOUND_RANGE)
 
     def _failed(self, each: FetchState, error: int, now: float) -> None:

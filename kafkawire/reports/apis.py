@@ -151,16 +151,16 @@ class Apis(Collector):
 
     def __init__(self, by: str = "api") -> None:
         self._group_of = BY[by]
-        self._found: dict[tuple[int | None, str | None], Api] = {}
+        self._apis: dict[tuple[int | None, str | None], Api] = {}
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
         header = exchange.request or exchange.main_row
         api_key, group_of = header.api_key, self._group_of
         group = None if group_of is None else group_of(exchange)
-        api = self._found.get((api_key, group))
+        api = self._apis.get((api_key, group))
         if api is None:
-            api = self._found[api_key, group] = Api(api_key, header.api_name, group)
+            api = self._apis[api_key, group] = Api(api_key, header.api_name, group)
         api.count(exchange, entities)
         if exchange.response is None:
             if exchange.request is not None and not expects_no_response(exchange):
@@ -176,7 +176,7 @@ class Apis(Collector):
 
     def totals(self) -> ApiTotals:
         """Return the totals of all APIs."""
-        apis = self._found.values()
+        apis = self._apis.values()
         return ApiTotals(
             {one.name for one in apis if one.requests}, sum(one.without_request for one in apis)
         )
@@ -189,7 +189,7 @@ class Apis(Collector):
     def all(self) -> list[Api]:
         """Return the counts by API key, then by number of requests; unknown APIs last."""
         return sorted(
-            self._found.values(),
+            self._apis.values(),
             key=lambda one: (
                 one.api_key is None,
                 one.api_key or 0,

@@ -212,10 +212,10 @@ def _folding(clients: set[int], topics: set[int]) -> Callable[[Key], Key]:
     return fold
 
 
-def _most(number: int, found: Iterable[tuple[tuple[int, ...], BucketCell]]) -> set[int]:
+def _most(number: int, cells: Iterable[tuple[tuple[int, ...], BucketCell]]) -> set[int]:
     """Return the numbers with the most exchanges."""
     total: Counter[int] = Counter()
-    for numbers, cell in found:
+    for numbers, cell in cells:
         for one in numbers:
             if one != OTHERS:
                 total[one] += cell.requests + cell.responses

@@ -119,11 +119,11 @@ class Clients(Collector):
         self._open: dict[int | None, Connection] = {}
         self._others: dict[int, str] = {}
         self._calls: dict[tuple[int | None, int | None], Call] = {}
-        self._found: dict[tuple[str | None, str, Software | None], Client] = {}
+        self._clients: dict[tuple[str | None, str, Software | None], Client] = {}
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Note a connection of another protocol, or one with a message that is in no exchange."""
-        connection, client, broker, row = found
+        connection, client, broker, row = located
         if connection is None or client is None or broker is None:
             return
         if row.status is Status.COPY:
@@ -208,9 +208,9 @@ class Clients(Collector):
         client.mechanisms = {} if here.mechanism is None else {here.mechanism: None}
         client.first_ns, client.last_ns = connection.first_ns, connection.last_ns
         key = client.client_id, client.address, client.software
-        before = self._found.get(key)
+        before = self._clients.get(key)
         if before is None:
-            self._found[key] = client
+            self._clients[key] = client
         else:
             before.add(client)
 
@@ -238,11 +238,11 @@ class Clients(Collector):
     def all(self) -> list[Client]:
         """Return the clients, by client id, address and software."""
         named: dict[tuple[str | None, str], list[Client]] = {}
-        for (client_id, address, software), client in self._found.items():
+        for (client_id, address, software), client in self._clients.items():
             if software is not None:
                 named.setdefault((client_id, address), []).append(_copy(client))
         all_clients = [client for same in named.values() for client in same]
-        for (client_id, address, software), client in self._found.items():
+        for (client_id, address, software), client in self._clients.items():
             if software is not None:
                 continue
             same = named.get((client_id, address), [])

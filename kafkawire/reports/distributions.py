@@ -52,7 +52,7 @@ class Distributions(Collector):
     """Collects the distributions of all kinds."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[object, Distribution]] = {kind: {} for kind in KINDS}
+        self._by_kind: dict[str, dict[object, Distribution]] = {kind: {} for kind in KINDS}
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Count the next exchange."""
@@ -67,7 +67,7 @@ class Distributions(Collector):
         }
         for kind, named in names.items():
             for key, name in named:
-                self._one(self._found[kind], key, name).count(exchange, entities)
+                self._one(self._by_kind[kind], key, name).count(exchange, entities)
 
     def _one(
         self, known: dict[object, Distribution], key: object, name: str | Topic
@@ -82,6 +82,6 @@ class Distributions(Collector):
     def of(self, kind: str) -> list[Distribution]:
         """Return the distributions of a kind, those with the most exchanges first."""
         return sorted(
-            self._found[kind].values(),
+            self._by_kind[kind].values(),
             key=lambda one: (one.name is None, -one.exchanges, one.name or ""),
         )

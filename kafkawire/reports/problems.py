@@ -65,25 +65,25 @@ class Problems(Collector):
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._found: dict[str, Problem] = {}
+        self._problems: dict[str, Problem] = {}
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Count the next row with a problem."""
-        self.add(found, found.row.status.value, found.row.length, found.row.error)
+        self.add(located, located.row.status.value, located.row.length, located.row.error)
 
-    def corrupt_records(self, found: Located, size: int, error: str) -> None:
+    def corrupt_records(self, located: Located, size: int, error: str) -> None:
         """Count a corrupt record batch."""
-        self.add(found, "records", size, error)
+        self.add(located, "records", size, error)
 
-    def add(self, found: Located, kind: str, size: int, error: str) -> None:
+    def add(self, located: Located, kind: str, size: int, error: str) -> None:
         """Count a problem of a row."""
         key = kind
-        if found.row.status is Status.SKIPPED:  # each protocol is a problem of its own
+        if located.row.status is Status.SKIPPED:  # each protocol is a problem of its own
             key += reason_in(error)
-        problem = self._found.get(key)
+        problem = self._problems.get(key)
         if problem is None or len(problem.examples) < MAX_EXAMPLES:
-            example = Example(*self._reading.context.traffic.place(found.row.packet), error)
-            problem = self._found.setdefault(key, Problem(kind, example))
+            example = Example(*self._reading.context.traffic.place(located.row.packet), error)
+            problem = self._problems.setdefault(key, Problem(kind, example))
             problem.examples.append(example)
         problem.count += 1
         problem.bytes += size
@@ -91,7 +91,7 @@ class Problems(Collector):
     @property
     def all(self) -> list[Problem]:
         """Return the problems, the most frequent first."""
-        return sorted(self._found.values(), key=lambda one: (-one.count, one.kind))
+        return sorted(self._problems.values(), key=lambda one: (-one.count, one.kind))
 
 
 KINDS: Final = {
@@ -120,9 +120,9 @@ class Payload(Collector):
         self.bytes: Counter[str] = Counter()  # those of messages are in `messages`
         self._ended = bytearray()  # by connection, 1 once it has ended
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Count the next row."""
-        row = found.row
+        row = located.row
         if row.status in MESSAGES:  # before the end of its connection
             self.messages += row.length + SIZE
         elif row.status is Status.GAP:
@@ -131,7 +131,7 @@ class Payload(Collector):
             kind, size = _captured(row)
             if size:
                 self.bytes[kind] += size
-            if self._filtered or self._has_ended(found.connection):
+            if self._filtered or self._has_ended(located.connection):
                 self._captured += size  # not included in `Ended.captured_bytes`
 
     def _has_ended(self, number: int | None) -> bool:

@@ -137,11 +137,11 @@ class Topics(Collector):
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
         self._on_corrupt = on_corrupt
-        self._found: dict[TopicKey, tuple[NamedTopic, Topic]] = {}
+        self._topics: dict[TopicKey, tuple[NamedTopic, Topic]] = {}
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Count the next row."""
-        row = found.row
+        row = located.row
         content = CONTENTS.get((row.api_key, row.direction))
         message = None if content is None else row.message
         if content is None or message is None:
@@ -165,22 +165,22 @@ class Topics(Collector):
                     errors = _count(topic, topic.directions[direction], row.client_id, data)
                     for error in errors:
                         name = self._names.topic(*_reference(path, struct)).name
-                        self._on_corrupt(found, len(data), f"{name}-{partition}: {error}")
+                        self._on_corrupt(located, len(data), f"{name}-{partition}: {error}")
 
     def _topic(self, path: PartitionPath, struct: Any) -> Topic:
         """Return the counts of the topic of a struct; its name is looked up at the end."""
         name, id = _reference(path, struct)
         key = id if id and id != ZERO else name or None
-        entry = self._found.get(key)
+        entry = self._topics.get(key)
         if entry is None:
-            entry = self._found[key] = self._names.topic(name, id), Topic(None, None)
+            entry = self._topics[key] = self._names.topic(name, id), Topic(None, None)
         return entry[1]
 
     @property
     def all(self) -> list[Topic]:
         """Return the topics, the one with the most bytes first."""
         topics: dict[str, Topic] = {}
-        for known, counts in self._found.values():
+        for known, counts in self._topics.values():
             topic = Topic(known.name, known.id_text)
             topic.add(counts)
             same = topics.setdefault(topic.label, topic)

@@ -66,16 +66,16 @@ class Windows(Collector):
         self._in_flight: dict[tuple[int, int, int | None], Names] = {}
         self._flying: dict[str, Counter[str]] = {kind: Counter() for kind in (TOTAL, *KINDS)}
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Count a request as in flight."""
-        row = found.row
+        row = located.row
         if row.time_ns != NO_TIME:
             self._advance(row.time_ns)
         if row.direction != "request" or not row.is_message or row.correlation_id is None:
             return
-        if found.connection is None or found.client is None or found.broker is None:
+        if located.connection is None or located.client is None or located.broker is None:
             return
-        flying = Exchange(found.connection, found.client, found.broker, row, None)
+        flying = Exchange(located.connection, located.client, located.broker, row, None)
         if expects_no_response(flying):
             return
         entities = Entities(self._topic_names)

@@ -90,7 +90,7 @@ class Database:
         self._repeatable = repeatable
         self._keep = keep
         self._folder = TemporaryDirectory(prefix="kafkawire-sql-")
-        self._made: dict[str, Names] = {}
+        self._filled: dict[str, Names] = {}
         self._stream: _Stream | None = None
         self._result: pa.RecordBatchReader | None = None
         try:
@@ -238,15 +238,15 @@ class Database:
 
     def _has(self, table: str, columns: Names) -> bool:
         """Whether a table was made with all of these columns."""
-        if table not in self._made:
+        if table not in self._filled:
             return False
-        columns_made = self._made[table]
-        return columns_made is None or (columns is not None and columns <= columns_made)
+        columns_filled = self._filled[table]
+        return columns_filled is None or (columns is not None and columns <= columns_filled)
 
     def _make(self, names: list[str], columns: Names) -> None:
         """Make tables, in one pass over the captures."""
         if not self._repeatable:
-            if self._made:
+            if self._filled:
                 raise QueryError(ONCE)
             names = list(self._schemas) if self._keep else names
         connection = self._connection
@@ -254,7 +254,7 @@ class Database:
         connection.begin()
         try:
             for name in names:
-                if name in self._made:
+                if name in self._filled:
                     connection.execute(f"DELETE FROM {HOME}.{name}")
             for name, batch in self._read(names, columns):
                 connection.register(BATCH, batch.select(chosen[name]))
@@ -267,7 +267,7 @@ class Database:
             connection.rollback()
             raise
         connection.commit()
-        self._made |= dict.fromkeys(names, columns)
+        self._filled |= dict.fromkeys(names, columns)
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -25,78 +25,86 @@ def current(reply_to: int, value: Transaction) -> Result:
     return Result(reply_to, E.NONE, value.producer_id, value.producer_epoch)
 
 
-def init_error(request: InitProducerId, found: Transaction | None, is_pending: bool) -> ErrorCode:
+def init_error(
+    request: InitProducerId, transaction: Transaction | None, is_pending: bool
+) -> ErrorCode:
     """Return the error of an InitProducerId."""
     if is_pending:
         return E.CONCURRENT_TRANSACTIONS
-    if found is None:
+    if transaction is None:
         return E.NONE
-    if not _is_producer_of(request, found):
+    if not _is_producer_of(request, transaction):
         return E.PRODUCER_FENCED
-    return E.CONCURRENT_TRANSACTIONS if is_prepared(found) else E.NONE
+    return E.CONCURRENT_TRANSACTIONS if is_prepared(transaction) else E.NONE
 
 
-def is_rotation_due(request: InitProducerId, found: Transaction) -> bool:
+def is_rotation_due(request: InitProducerId, transaction: Transaction) -> bool:
     """Whether the epochs of a producer id are used up, and its producer needs another."""
     expected = request.producer_epoch
-    return found.is_idle and found.is_exhausted and expected in (NONE, found.producer_epoch)
+    return (
+        transaction.is_idle
+        and transaction.is_exhausted
+        and expected in (NONE, transaction.producer_epoch)
+    )
 
 
-def _is_producer_of(request: InitProducerId, found: Transaction) -> bool:
+def _is_producer_of(request: InitProducerId, transaction: Transaction) -> bool:
     """Whether InitProducerId is that of a new producer, or of the present one (KIP-360)."""
-    if request.producer_id in (NONE, found.producer_id) or found.producer_epoch == NONE:
+    if request.producer_id in (NONE, transaction.producer_id) or transaction.producer_epoch == NONE:
         return True
-    is_previous = request.producer_id == found.previous_producer_id
+    is_previous = request.producer_id == transaction.previous_producer_id
     return is_previous and request.producer_epoch >= LAST_EPOCH
 
 
-def next_epochs(found: Transaction, expected: int) -> tuple[int, int] | None:
+def next_epochs(transaction: Transaction, expected: int) -> tuple[int, int] | None:
     """Return the next epoch and the last; None if a newer producer has the id.
 
     expected: the epoch that the producer has, NONE if it starts.
     """
-    epoch = found.producer_epoch
+    epoch = transaction.producer_epoch
     if expected == NONE:
         return epoch + 1, NONE
     if epoch in (NONE, expected):  # NONE: it gets a new producer id
         return epoch + 1, expected
-    if expected == found.last_producer_epoch:
+    if expected == transaction.last_producer_epoch:
         return epoch, expected  # repeated: its response was lost
     return None
 
 
-def identity_error(found: Transaction | None, producer_id: int, producer_epoch: int) -> ErrorCode:
+def identity_error(
+    transaction: Transaction | None, producer_id: int, producer_epoch: int
+) -> ErrorCode:
     """Return the error of a request whose producer is to be the present one."""
-    if found is None or found.producer_id != producer_id:
+    if transaction is None or transaction.producer_id != producer_id:
         return E.INVALID_PRODUCER_ID_MAPPING
-    if found.producer_epoch != producer_epoch:
+    if transaction.producer_epoch != producer_epoch:
         return E.PRODUCER_FENCED
-    return E.CONCURRENT_TRANSACTIONS if is_prepared(found) else E.NONE
+    return E.CONCURRENT_TRANSACTIONS if is_prepared(transaction) else E.NONE
 
 
 def end_error(
-    request: EndTransaction, found: Transaction | None, is_pending: bool
+    request: EndTransaction, transaction: Transaction | None, is_pending: bool
 ) -> ErrorCode | None:
     """Return the error of an EndTxn, NONE if it is a repeated one, None if it is due."""
-    if found is None:
+    if transaction is None:
         return E.INVALID_PRODUCER_ID_MAPPING
     bumps = request.version >= EPOCH_BUMPED
-    rotated = bumps and _is_before_rotation(request, found)
-    if request.producer_id != found.producer_id and not rotated:
+    rotated = bumps and _is_before_rotation(request, transaction)
+    if request.producer_id != transaction.producer_id and not rotated:
         return E.INVALID_PRODUCER_ID_MAPPING
-    again = rotated or (bumps and request.producer_epoch == found.producer_epoch - 1)
-    if not again and request.producer_epoch != found.producer_epoch:
+    again = rotated or (bumps and request.producer_epoch == transaction.producer_epoch - 1)
+    if not again and request.producer_epoch != transaction.producer_epoch:
         return E.PRODUCER_FENCED
     if is_pending:
         return E.CONCURRENT_TRANSACTIONS
     table = END_AGAIN if again else END_NEXT if bumps else END
-    return table[found.state][0 if request.commit else 1]
+    return table[transaction.state][0 if request.commit else 1]
 
 
-def _is_before_rotation(request: EndTransaction, found: Transaction) -> bool:
+def _is_before_rotation(request: EndTransaction, transaction: Transaction) -> bool:
     """Whether a request names the producer id whose epochs were used up by its transaction."""
     return (
-        request.producer_id == found.previous_producer_id
+        request.producer_id == transaction.previous_producer_id
         and request.producer_epoch == LAST_EPOCH
-        and found.producer_epoch == 0
+        and transaction.producer_epoch == 0
     )

@@ -79,7 +79,7 @@ class ApicurioSchemas:
         references.count(body["schema"])
         references.add(body)
         kind = schema_type(body["schema"])
-        return Schema(name, kind, body["schema"], tuple(references.found), key)
+        return Schema(name, kind, body["schema"], tuple(references.collected), key)
 
     def _body(self, path: str, name: str, references: str | None = None) -> dict[str, Any] | None:
         """Get a text and what it refers to, in the form of Confluent's API."""

@@ -66,7 +66,7 @@ class DirectorySchemas:
         text = self._text(path)
         references = _Collected(self._bounds, path.name, self._find(kind))
         references.add(text)
-        return Schema(path.name, kind, text, tuple(references.found), key)
+        return Schema(path.name, kind, text, tuple(references.collected), key)
 
     def _find(self, kind: SchemaType) -> Callable[[str], Iterator[tuple[str, str]]]:
         """Return what finds the files that a text refers to, as names and texts."""
@@ -103,7 +103,7 @@ class _Collected:
     def __init__(
         self, bounds: Bounds, name: str, find: Callable[[str], Iterator[tuple[str, str]]]
     ) -> None:
-        self.found: list[Reference] = []
+        self.collected: list[Reference] = []
         self._seen: set[str] = set()
         self._left = bounds.schema_bytes
         self._bounds = bounds
@@ -125,7 +125,7 @@ class _Collected:
                 reason = f"more than {self._bounds.references} references"
                 raise UnusableSchema(reason, self._name)
             self.add(inner, depth + 1)
-            self.found.append(Reference(name, inner))
+            self.collected.append(Reference(name, inner))
 
 
 def _files(directory: Path) -> Iterator[Path]:

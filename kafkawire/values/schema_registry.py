@@ -100,7 +100,7 @@ class RegistrySchemas:
         number = body.get("id")
         is_id = isinstance(number, int) and not isinstance(number, bool) and number > 0
         cached = key if key is not None else number if is_id else None
-        return Schema(name, kind, text, tuple(references.found), cached)
+        return Schema(name, kind, text, tuple(references.collected), cached)
 
     def _version(self, subject: str, version: int | str) -> dict[str, Any] | None:
         name = f"{subject} version {version}"
@@ -129,7 +129,7 @@ class References:
         bounds: Bounds,
         name: str,
     ) -> None:
-        self.found: list[Reference] = []
+        self.collected: list[Reference] = []
         self._seen: set[tuple[str, str, int | str]] = set()
         self._left = bounds.schema_bytes
         self._version = version
@@ -168,7 +168,7 @@ class References:
         text = _text(inner, self._name)
         self.count(text)
         self.add(inner, depth + 1)
-        self.found.append(Reference(name, text))
+        self.collected.append(Reference(name, text))
 
 
 def _reference(one: object) -> tuple[str, str, int | str] | None:

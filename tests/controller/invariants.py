@@ -213,8 +213,11 @@ def check_indexes(image: MetadataImage) -> None:
     for topic, index, partition in image.partitions():
         made.update(TopicIdPartition(topic.topic_id, index), None, partition)
     for name in INDEXES:
-        ours = {key: set(found) for key, found in getattr(image.indexes, name)._found.items()}
-        anew = {key: set(found) for key, found in getattr(made, name)._found.items()}
+        ours = {
+            key: set(partitions)
+            for key, partitions in getattr(image.indexes, name)._partitions.items()
+        }
+        anew = {key: set(partitions) for key, partitions in getattr(made, name)._partitions.items()}
         require(ours == anew, "indexes say what partitions say", name)
 
 

@@ -177,5 +177,5 @@ def test_a_key_of_other_releases_is_stored_and_not_used(key: str) -> None:
     harness = NodeHarness(release="3.9")
     settings = harness.front.broker.broker.settings
     assert altered(harness, (BROKER, "", key, "many")) == [E.NONE]
-    assert key not in settings.given
+    assert key not in settings.effective
     assert altered(NodeHarness(), (BROKER, "", key, "many")) != [E.NONE]

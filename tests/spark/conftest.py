@@ -189,7 +189,7 @@ def finished(work: Work, output: list[dict[str, Any]]) -> dict[str, list[dict[st
     if found:
         output = output + [row for made in work.decode_items(found) for row in made.to_pylist()]
     tables: dict[str, list[dict[str, Any]]] = {}
-    for table in work.made:
+    for table in work.tables:
         finish = Finish(facts, work.plan.sets, None, TABLES[table].schema)
         bodies = [row["body"] for row in output if (row["kind"], row["name"]) == ("rows", table)]
         made = finish(batch for body in bodies for batch in deserialise(body))

@@ -53,12 +53,12 @@ def bare_body(
     return BareBody(info.api_key, checked_version(info, version), towards)
 
 
-def each_file(given: list[str], ignored: Ignored | None = None) -> Iterator[str]:
+def each_file(arguments: list[str], ignored: Ignored | None = None) -> Iterator[str]:
     """Replace directories and patterns by the captures they stand for.
 
     So an invalid file does not affect the others.
     """
-    for name in given:
+    for name in arguments:
         is_text = name == "-" or inputs.is_hex_argument(name)
         try:
             files = [name] if is_text else list(map(str, expand([Path(name)], ignored)))
@@ -67,13 +67,13 @@ def each_file(given: list[str], ignored: Ignored | None = None) -> Iterator[str]
         yield from files
 
 
-def capture_files(given: list[str], form: Format, bare: BareBody | None) -> list[Path]:
+def capture_files(arguments: list[str], form: Format, bare: BareBody | None) -> list[Path]:
     """Return the files if all inputs are capture files, otherwise nothing."""
-    if bare is not None or any(name == "-" or inputs.is_hex_argument(name) for name in given):
+    if bare is not None or any(name == "-" or inputs.is_hex_argument(name) for name in arguments):
         return []
     ignored: list[tuple[Path, list[Path]]] = []
     try:
-        files = list(expand(map(Path, given), lambda *each: ignored.append(each)))
+        files = list(expand(map(Path, arguments), lambda *each: ignored.append(each)))
     except InputError:
         return []  # reported when it is read
     if any(inputs.is_stream(file) for file in files):
@@ -125,9 +125,9 @@ def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> I
 
 
 def _stream(
-    name: str, given: BufferedReader, form: Format, bare: BareBody | None, wanted: Wanted
+    name: str, source: BufferedReader, form: Format, bare: BareBody | None, wanted: Wanted
 ) -> Iterator[Entry]:
-    head, stream = inputs.peek(given, name)
+    head, stream = inputs.peek(source, name)
     kind = _kind(form, bare, head, name)
     if kind is Format.CAPTURE:
         yield from _capture(name, wanted, stream)
@@ -218,9 +218,9 @@ def _selected(rows: Iterable[Row], wanted: Wanted) -> Iterator[Row]:
 
     selection = Selection[Located](wanted.where, unmatched=wanted.unmatched)
     for row in rows:
-        for found in selection.handle([Located(None, None, None, row)]):
-            if isinstance(found, Located):
-                yield found.row
+        for item in selection.handle([Located(None, None, None, row)]):
+            if isinstance(item, Located):
+                yield item.row
 
 
 def _digits(text: bytes, name: str) -> bytes:
@@ -249,8 +249,8 @@ def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Ent
                 tunnels=brokers.tunnels,
             )
             for items in item_batches(traffic, wanted.where, wanted.unmatched):
-                for found in map(located, items):
-                    yield Entry(name, *found, traffic.first_ns)
+                for placed in map(located, items):
+                    yield Entry(name, *placed, traffic.first_ns)
         note_without_rows(traffic, watch.packets, name)
     except CaptureError as error:
         raise InputError(f"{name}: {error}") from None

@@ -77,20 +77,20 @@ class InvalidFilter(typer.BadParameter):
         self.place = _place(error) if error.text.strip() else ""
 
 
-def parse_filter(given: list[str] | None, package: str | None = None) -> Filter | None:
+def parse_filter(texts: list[str] | None, package: str | None = None) -> Filter | None:
     """Parse the filters of `--filter`, all of which must match.
 
     package: the import name of the messages' package; None for Kafka's.
     """
-    if not given:
+    if not texts:
         return None
     from kafkawire.capture.filters import parse
     from kafkawire.protocol.packages import OURS
 
     name = package or OURS
     with usage_errors():
-        filters = [parse(text, name) for text in given]
-    whole = " and ".join(f"({text})" for text in given)
+        filters = [parse(text, name) for text in texts]
+    whole = " and ".join(f"({text})" for text in texts)
     return filters[0] if len(filters) == 1 else parse(whole, name)
 
 

@@ -235,15 +235,15 @@ def is_stream(path: Path) -> bool:
     return path.is_fifo() or path.is_char_device()
 
 
-def with_joined_hex(given: list[str]) -> list[str]:
+def with_joined_hex(arguments: list[str]) -> list[str]:
     """Join hex text whose bytes came as arguments of their own: `00 00 00 24 ...`.
 
     Each is shorter than the shortest frame, so that they are not frames.
     """
-    pieces = len(given) > 1 and all(
-        len(each) < SHORTEST_FRAME_DIGITS and is_hex_argument(each) for each in given
+    pieces = len(arguments) > 1 and all(
+        len(each) < SHORTEST_FRAME_DIGITS and is_hex_argument(each) for each in arguments
     )
-    return [" ".join(given)] if pieces else given
+    return [" ".join(arguments)] if pieces else arguments
 
 
 def looks_like_frame(data: bytes) -> bool:

@@ -89,8 +89,8 @@ def sides(
     A release has requests and responses in its versions; with one, the other side is restricted to
     requests and responses that have a version.
     """
-    old, new = (_side(given, schemas, releases) for given in (before, after))
-    if not all(Path(given).exists() for given in (before, after)):
+    old, new = (_side(source, schemas, releases) for source in (before, after))
+    if not all(Path(source).exists() for source in (before, after)):
         old, new = (
             [m for m in side if m.type in ("request", "response") and m.valid_versions]
             for side in (old, new)
@@ -98,12 +98,12 @@ def sides(
     return old, new
 
 
-def _side(given: str, schemas: Schemas, releases: Path | None) -> list[MessageSchema]:
-    if Path(given).exists():
-        return load((Path(given),))
+def _side(source: str, schemas: Schemas, releases: Path | None) -> list[MessageSchema]:
+    if Path(source).exists():
+        return load((Path(source),))
     table = releases_of(schemas, releases)
-    if given not in table.ranges:
+    if source not in table.ranges:
         names = ", ".join(table.ranges)
-        reason = f"{given}: not a directory, an archive or a release (known: {names})"
+        reason = f"{source}: not a directory, an archive or a release (known: {names})"
         raise typer.BadParameter(printable(reason))
-    return table.at(given, load(existing(schemas)))
+    return table.at(source, load(existing(schemas)))

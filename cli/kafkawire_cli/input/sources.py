@@ -37,7 +37,7 @@ INTERRUPTED: Final = 130
 
 
 @contextmanager
-def reading(given: list[str], options: ReportOptions) -> Iterator[Reading]:
+def reading(files: list[str], options: ReportOptions) -> Iterator[Reading]:
     """Open the captures; unreadable input ends the verb with exit code 2.
 
     An interrupt ends the captures: the report covers what was read.
@@ -51,8 +51,8 @@ def reading(given: list[str], options: ReportOptions) -> Iterator[Reading]:
 
         where = parse_filter(options.filters)
         endpoints = known(options.port, options.broker, options.keylog, tunnels=options.tunnel)
-        inputs_of_verb = sources(given)
-        with progress(inputs_of_verb.captures) as watch, readable(given):
+        inputs_of_verb = sources(files)
+        with progress(inputs_of_verb.captures) as watch, readable(files):
             traffic = Traffic(
                 inputs_of_verb.captures,
                 endpoints.ports,
@@ -80,14 +80,14 @@ def refuse(error: InputError) -> None:
 
 
 @contextmanager
-def readable(given: list[str], output: Path | None = None) -> Iterator[None]:
+def readable(files: list[str], output: Path | None = None) -> Iterator[None]:
     """Convert errors of reading captures and writing output into InputErrors that name the file."""
     from kafkawire.errors import CaptureError
 
     try:
         yield
     except CaptureError as error:
-        raise InputError(f"{', '.join(given)}: {error}") from None
+        raise InputError(f"{', '.join(files)}: {error}") from None
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -98,20 +98,20 @@ class FileProblems:
     """Collects the problems of files that are truncated or corrupt, each once; see `Traffic`."""
 
     def __init__(self) -> None:
-        self._found: dict[str, None] = {}  # several passes find the same
+        self._problems: dict[str, None] = {}  # several passes find the same
 
     def add(self, file: str, problem: CaptureError) -> None:
         """Add a problem of a file."""
-        self._found[f"{file}: {problem}"] = None
+        self._problems[f"{file}: {problem}"] = None
 
     @property
     def all(self) -> list[str]:
         """The problems, each with its file."""
-        return list(self._found)
+        return list(self._problems)
 
     def report(self) -> None:
         """Report the problems, a line each: what was read before the damage is in the output."""
-        for text in self._found:
+        for text in self._problems:
             refuse(InputError(text))
 
 
@@ -126,23 +126,23 @@ def report_ignored(directory: Path, files: Sequence[Path]) -> None:
     print_note(f"{directory}: {note}: {', '.join(names)}")
 
 
-def check_output(outputs: Iterable[Path], given: Iterable[str | Path | None]) -> None:
+def check_output(outputs: Iterable[Path], files: Iterable[str | Path | None]) -> None:
     """Check that no output file is an input, also by a link: writing it would destroy the input.
 
-    given: inputs as given, standard input as `-`; those that do not exist are reported when they
+    files: inputs as given, standard input as `-`; those that do not exist are reported when they
     are read. Raises a usage error.
     """
     existing = {_identity(to.stat()): to for to in outputs if to.exists()}
     if not existing:
         return
-    for about in _inputs(each for each in given if each is not None):
+    for about in _inputs(each for each in files if each is not None):
         to = existing.get(_identity(about))
         if to is not None:
             raise typer.BadParameter(printable(f"{to} is one of the inputs"), param_hint="--output")
 
 
-def _inputs(given: Iterable[str | Path]) -> Iterator[os.stat_result]:
-    for name in given:
+def _inputs(files: Iterable[str | Path]) -> Iterator[os.stat_result]:
+    for name in files:
         if str(name) == "-":
             with suppress(OSError):  # tests replace standard input
                 yield os.fstat(sys.stdin.fileno())
@@ -162,12 +162,12 @@ class Sources(NamedTuple):
     refused: int
 
 
-def sources(given: list[str]) -> Sources:
+def sources(files: list[str]) -> Sources:
     """Find the captures to be read as one: files, or a single stream.
 
     Files that are not captures are reported and skipped; InputError if none is left.
     """
-    paths = [Path("-")] if given == ["-"] else list(expand(map(Path, given), report_ignored))
+    paths = [Path("-")] if files == ["-"] else list(expand(map(Path, files), report_ignored))
     streams = [path for path in paths if str(path) == "-" or inputs.is_stream(path)]
     if streams:
         if len(paths) > 1:

@@ -213,12 +213,12 @@ def _run(maker: Maker, rendering: Rendering, joined: Joined) -> list[_Result]:
     return [result._replace(written=written)]
 
 
-def _result(made: Made, rendering: Rendering, first_ns: int | None) -> _Result:
+def _result(rows: Made, rendering: Rendering, first_ns: int | None) -> _Result:
     written: list[tuple[str, Written]] = []
-    for name, batch in made.batches:
+    for name, batch in rows.batches:
         if isinstance(batch, Fields):
             written.append((name, batch))
         else:
             written += [(name, each) for each in rendering.render(name, batch, first_ns)]
     values = rendering.columns.values
-    return _Result(written, made.connections, None if values is None else values.take())
+    return _Result(written, rows.connections, None if values is None else values.take())

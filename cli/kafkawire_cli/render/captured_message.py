@@ -39,22 +39,22 @@ def explanation(
     )
 
 
-def with_packets(found: Explanation, boundaries: Sequence[Boundary]) -> Explanation:
+def with_packets(explanation: Explanation, boundaries: Sequence[Boundary]) -> Explanation:
     """Show where packets begin, if there are several."""
     from kafkawire.reference.rendering import Row as Line
 
     if len(boundaries) < 2:
-        return found
+        return explanation
     rows: list[Line] = []
     left = list(reversed(boundaries))
-    for line in found.rows:
+    for line in explanation.rows:
         if line.raw and left and left[-1].offset == line.offset:
             rows.append(Line(line.offset, b"", 0, f"packet {left.pop().packet}", "", ""))
         inside: list[Boundary] = []
         while left and left[-1].offset < line.end:
             inside.append(left.pop())
         rows.append(replace(line, notes=(*_notes(inside), *line.notes)) if inside else line)
-    return replace(found, rows=tuple(rows))
+    return replace(explanation, rows=tuple(rows))
 
 
 def _notes(inside: list[Boundary]) -> list[str]:
@@ -94,7 +94,7 @@ def packets(boundaries: Sequence[Boundary]) -> str:
     return f"{plural(len(boundaries), 'packet')}, {first} to {last}"
 
 
-def as_json(message: PacketMessage, row: Row, found: Explanation | None) -> dict[str, Any]:
+def as_json(message: PacketMessage, row: Row, explanation: Explanation | None) -> dict[str, Any]:
     """Return the JSON form of a message and its explanation."""
     from kafkawire.reference import as_json as tree
 
@@ -113,5 +113,5 @@ def as_json(message: PacketMessage, row: Row, found: Explanation | None) -> dict
         "status": row.status.value,
         "error": row.error,
         "packets": [{"packet": one.packet, "offset": one.offset} for one in message.boundaries],
-        "explanation": None if found is None else tree(found),
+        "explanation": None if explanation is None else tree(explanation),
     }

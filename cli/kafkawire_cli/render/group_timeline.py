@@ -117,23 +117,23 @@ ABSENCES: Final = {AbsenceKind.SILENT: "silence", AbsenceKind.OUT_OF_GROUP: "abs
 """Absences of members, as they are counted."""
 
 
-def absences(found: list[Absence]) -> list[str]:
+def absences(times: list[Absence]) -> list[str]:
     """Summarise the absences of members of a group in a line, if there are any."""
     parts = []
     for kind, noun in ABSENCES.items():
-        lengths = [one.duration_ns for one in found if one.kind is kind]
+        lengths = [one.duration_ns for one in times if one.kind is kind]
         if lengths:
             count = plural(len(lengths), noun)
             parts.append(f"{count}, the longest {duration_text(max(lengths))}")
     return [f"of members: {'; '.join(parts)}"] if parts else []
 
 
-def rebalances(found: list[Rebalance]) -> str:
+def rebalances(history: list[Rebalance]) -> str:
     """Summarise the rebalances of a group; "" if there are none."""
-    if not found:
+    if not history:
         return ""
-    longest = max((one.duration_ns or 0 for one in found), default=0)
-    text = plural(len(found), "rebalance")
+    longest = max((one.duration_ns or 0 for one in history), default=0)
+    text = plural(len(history), "rebalance")
     if longest:
         text += f", the longest {duration_text(longest)}"
     return text

@@ -50,10 +50,10 @@ class Shown(NamedTuple, Generic[T]):
         return (f"... and {more} (--top {total} or --all shows them)",)
 
 
-def top(found: Sequence[T], most: int | None) -> Shown[T]:
+def top(entries: Sequence[T], most: int | None) -> Shown[T]:
     """Return the first `most` entries of a list; None for all."""
-    first = list(found[:most])
-    return Shown(first, len(found) - len(first))
+    first = list(entries[:most])
+    return Shown(first, len(entries) - len(first))
 
 
 class Section(NamedTuple):

@@ -102,11 +102,11 @@ def _request_notes(noted: ApiTotals) -> list[str]:
     return [" ".join(notes)] if notes else []
 
 
-def request_errors(found: list[Api], most: int | None, by: By) -> list[Section]:
+def request_errors(apis: list[Api], most: int | None, by: By) -> list[Section]:
     """List the error codes in responses, by API: those that matter, then those that are normal."""
     from kafkawire.reports.expected import are_expected
 
-    codes = [(one, *n) for one in found for n in one.most_common_codes()]
+    codes = [(one, *n) for one in apis for n in one.most_common_codes()]
     codes.sort(key=lambda entry: -entry[2])
     normal = [entry for entry in codes if are_expected(entry[0].api_key, [entry[1]])]
     others = [entry for entry in codes if not are_expected(entry[0].api_key, [entry[1]])]
@@ -158,9 +158,9 @@ def unanswered(collector: Unanswered, most: int | None) -> Section:
     return Section("No response", head, rows, lines, ("packet", "broker", "client"))
 
 
-def requests_json(found: list[Api], by: By = By.API) -> list[dict[str, Any]]:
+def requests_json(apis: list[Api], by: By = By.API) -> list[dict[str, Any]]:
     """Return the requests by API as JSON."""
-    return [{**one.json(), **({} if by is By.API else {by.value: one.group})} for one in found]
+    return [{**one.json(), **({} if by is By.API else {by.value: one.group})} for one in apis]
 
 
 # -- topics
@@ -191,15 +191,17 @@ def _amount(direction: Amount) -> tuple[str, str]:
     )
 
 
-def topic_details(found: list[Topic], most: int | None) -> list[Section]:
+def topic_details(topics_of_report: list[Topic], most: int | None) -> list[Section]:
     """List producing and fetching clients, and errors, per topic."""
     from kafkawire.protocol.error_code import ErrorCode
 
     clients = [
         (topic.label, *(list_text(direction.clients) for direction in topic.directions.values()))
-        for topic in found
+        for topic in topics_of_report
     ]
-    shown = top([(topic, *n) for topic in found for n in topic.codes.most_common()], most)
+    shown = top(
+        [(topic, *n) for topic in topics_of_report for n in topic.codes.most_common()], most
+    )
     error_rows = [
         (topic.label, ErrorCode.name_of(code), count_text(count))
         for topic, code, count in shown.first
@@ -235,9 +237,11 @@ CLIENT_ORDERS: Final[dict[ClientOrder, Callable[[Client], tuple[int, ...]]]] = {
 }
 
 
-def sorted_clients(found: list[Client], order: ClientOrder = ClientOrder.HARM) -> list[Client]:
+def sorted_clients(
+    clients_of_report: list[Client], order: ClientOrder = ClientOrder.HARM
+) -> list[Client]:
     """Sort clients; by harm, those with errors that are not normal in the protocol come first."""
-    return sorted(found, key=CLIENT_ORDERS[order])
+    return sorted(clients_of_report, key=CLIENT_ORDERS[order])
 
 
 def client_name(client: Client) -> str:

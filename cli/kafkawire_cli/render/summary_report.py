@@ -184,7 +184,7 @@ def _payload(payload: Payload) -> str:
     return text + (f"; {bytes_text(payload.missing)} missing" if payload.missing else "")
 
 
-def _problems(found: list[Problem]) -> Section:
+def _problems(problems: list[Problem]) -> Section:
     rows = [
         (
             one.kind.replace("_", " "),
@@ -193,8 +193,8 @@ def _problems(found: list[Problem]) -> Section:
             f"{one.first.file}:{one.first.packet}",
             one.first.error,
         )
-        for one in found
+        for one in problems
     ]
     head = ("kind", ">count", ">bytes", "first at", "error")
-    lenient = any(one.kind == Status.LENIENT for one in found)
+    lenient = any(one.kind == Status.LENIENT for one in problems)
     return Section("Problems", head, rows, (LENIENT,) * lenient, ("bytes", "first at"))

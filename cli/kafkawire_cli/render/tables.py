@@ -227,10 +227,10 @@ def _count(undecoded: Undecoded, writers: dict[str, Write]) -> None:
     """Count the rows of the table `problems`, which are written only if that is wanted."""
     write = writers.get(PROBLEMS)
 
-    def count(made: pa.RecordBatch | str) -> None:
-        undecoded.add(made)
+    def count(batch: pa.RecordBatch | str) -> None:
+        undecoded.add(batch)
         if write is not None:
-            write(made)
+            write(batch)
 
     writers[PROBLEMS] = count
 

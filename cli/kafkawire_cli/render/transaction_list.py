@@ -27,24 +27,24 @@ TITLES: Final = {
 """Title of a section -> the states of its transactions."""
 
 
-def sections_of(found: list[IdHistory], most: int | None) -> list[Section]:
+def sections_of(histories: list[IdHistory], most: int | None) -> list[Section]:
     """Render the report; most: entries of each list."""
-    kept = [one for history in found for one in history.transactions]
+    kept = [one for history in histories for one in history.transactions]
     return [
-        _ids(found, most),
+        _ids(histories, most),
         *(
             _transactions(title, (one for one in kept if one.state in states), most)
             for title, states in TITLES.items()
         ),
-        _errors(found, most),
+        _errors(histories, most),
     ]
 
 
-def _ids(found: list[IdHistory], most: int | None) -> Section:
+def _ids(histories: list[IdHistory], most: int | None) -> Section:
     head = (
         "transactional id", "producer", ">committed", ">aborted", ">unknown", ">hanging", ">max",
     )  # fmt: skip
-    shown = top(found, most)
+    shown = top(histories, most)
     rows = [
         (
             history.transactional_id,
@@ -60,12 +60,12 @@ def _ids(found: list[IdHistory], most: int | None) -> Section:
     return Section("Transactional ids", head, rows, shown.more("transactional id"), ("producer",))
 
 
-def _transactions(title: str, found: Iterable[Transaction], most: int | None) -> Section:
+def _transactions(title: str, entries: Iterable[Transaction], most: int | None) -> Section:
     head = (
         "transactional id", "producer", "begin (UTC)", ">duration", "partitions and offsets",
         "reason",
     )  # fmt: skip
-    shown = top(sorted(found, key=lambda one: -(one.duration_ns or 0)), most)
+    shown = top(sorted(entries, key=lambda one: -(one.duration_ns or 0)), most)
     rows = [
         (
             one.transactional_id,
@@ -102,13 +102,13 @@ def _offsets(one: Transaction) -> str:
     return f"offsets of {list_text(texts)}" if one.groups else ""
 
 
-def _errors(found: list[IdHistory], most: int | None) -> Section:
+def _errors(histories: list[IdHistory], most: int | None) -> Section:
     """List errors outside of transactions."""
     from kafkawire.protocol.error_code import ErrorCode
 
     entries = [
         (history.transactional_id, code, count)
-        for history in found
+        for history in histories
         for code, count in history.errors.most_common()
     ]
     shown = top(entries, most)

@@ -142,7 +142,7 @@ def _of_release(settings: Settings, own: Mapping[str, str]) -> Iterator[Describe
 
 def _of_listeners(settings: Settings, own: Mapping[str, str]) -> Iterator[Described]:
     """Describe the keys that listeners have values of their own for; read-only, as in Kafka."""
-    for name, value in settings.given.items():
+    for name, value in settings.effective.items():
         parsed = listener_key(name)
         if parsed is not None:
             static = (name, value, ConfigSource.STATIC_BROKER_CONFIG)

@@ -39,29 +39,29 @@ class Settings:
 
     def __init__(
         self,
-        given: Mapping[str, str] = {},
+        static: Mapping[str, str] = {},
         keys: Mapping[str, ConfigKey] = BROKER_CONFIGS,
         topic_keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS,
     ) -> None:
         self.keys = keys
         self.topic_keys = topic_keys
-        for name, value in given.items():
+        for name, value in static.items():
             of_listener = listener_key(name)
             key = self.key(name) if of_listener is None else of_listener.key
             reason = config_error(key, name, value)
             if reason is not None:
                 hint = broker_config_hint(name) if key is None else ""
                 raise ValueError(f"{reason}{hint}")
-        self._static = dict(given)
+        self._static = dict(static)
         self._dynamic: Mapping[ConfigSource, Mapping[str, str]] = {}
         self._numbers: dict[str, int] = {}
-        self.given: dict[str, str] = {}
+        self.effective: dict[str, str] = {}
         self.set_dynamic({})
 
     @classmethod
-    def of_release(cls, given: Mapping[str, str], release: str) -> Settings:
+    def of_release(cls, static: Mapping[str, str], release: str) -> Settings:
         """Return a broker's values with the keys of a release."""
-        return cls(given, broker_configs(release), topic_configs(release))
+        return cls(static, broker_configs(release), topic_configs(release))
 
     def set_dynamic(self, values: Mapping[ConfigSource, Mapping[str, str]]) -> None:
         """Replace the dynamic values: of `DYNAMIC`, the source with precedence first."""
@@ -70,8 +70,8 @@ class Settings:
         for source in reversed(DYNAMIC):
             effective.update(self._dynamic[source])
         self._numbers.clear()
-        self.given.clear()
-        self.given.update((name, _normalized(name, value)) for name, value in effective.items())
+        self.effective.clear()
+        self.effective.update((name, _normalized(name, value)) for name, value in effective.items())
 
     def altered(self, source: ConfigSource) -> Mapping[str, str]:
         """Return the dynamic values of a source: for one broker or for all."""
@@ -96,7 +96,7 @@ class Settings:
 
     def text(self, name: str) -> str:
         """The value as text; "" if unset."""
-        text = self.given.get(name)
+        text = self.effective.get(name)
         return (self.default(name) or "") if text is None else text
 
     def number(self, name: str) -> int:
@@ -124,11 +124,11 @@ class Settings:
 
     def own_of_listener(self, listener: str, name: str) -> str | None:
         """The value of a key that a listener alone has; None for none."""
-        return self.given.get(prefixed(listener, name))
+        return self.effective.get(prefixed(listener, name))
 
     def of_mechanism(self, listener: str, mechanism: str, name: str) -> str:
         """The value of a key for a SASL mechanism of a listener: its own, else the listener's."""
-        own = self.given.get(prefixed(listener, name, mechanism))
+        own = self.effective.get(prefixed(listener, name, mechanism))
         return self.of_listener(listener, name) if own is None else own
 
     def items_of_listener(self, listener: str, name: str) -> tuple[str, ...]:

@@ -210,29 +210,29 @@ class Coordinator:
     def commit(
         self,
         group_id: str,
-        given: Mapping[TopicPartition, Committed],
+        committed: Mapping[TopicPartition, Committed],
         now: float,
         records: Iterable[LogRecord],
     ) -> None:
-        """Commit offsets of a group. records: `given` as log records (`offset_record`)."""
+        """Commit offsets of a group. records: `committed` as log records (`offset_record`)."""
         if not self.has(group_id):
             self.group(group_id, now)
-        if given:
+        if committed:
             self._write(records, now)
-            self.pending_offsets.supersede(group_id, given)
-            self._take_over(group_id, given)
+            self.pending_offsets.supersede(group_id, committed)
+            self._take_over(group_id, committed)
 
-    def _take_over(self, group_id: str, given: Mapping[TopicPartition, Committed]) -> None:
+    def _take_over(self, group_id: str, committed: Mapping[TopicPartition, Committed]) -> None:
         by_partition = self.offsets[group_id]
         self.usage.offsets -= len(by_partition)
-        by_partition.update(given)
+        by_partition.update(committed)
         self.usage.offsets += len(by_partition)
 
     def commit_transactional(
         self,
         producer: tuple[int, int],
         group_id: str,
-        given: Mapping[TopicPartition, Committed],
+        committed: Mapping[TopicPartition, Committed],
         now: float,
     ) -> None:
         """Commit offsets in a transaction: they are pending until it ends.
@@ -244,21 +244,21 @@ class Coordinator:
         builder = BatchBuilder(
             producer_id=producer[0], producer_epoch=producer[1], transactional=True
         )
-        records = [offsets.offset_record(group_id, *each) for each in given.items()]
+        records = [offsets.offset_record(group_id, *each) for each in committed.items()]
         if records:
             self._write(records, now, builder)
-            self.pending_offsets.add(producer[0], group_id, given)
+            self.pending_offsets.add(producer[0], group_id, committed)
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         """Commit or forget the offsets of a transaction, whose marker is in the log."""
-        for group_id, given in self.pending_offsets.end(producer_id).items():
+        for group_id, pending in self.pending_offsets.end(producer_id).items():
             if committed:
-                self._take_over(group_id, given)
+                self._take_over(group_id, pending)
 
-    def may_commit(self, group_id: str, given: Iterable[TopicPartition]) -> bool:
+    def may_commit(self, group_id: str, partitions: Iterable[TopicPartition]) -> bool:
         """Whether a group may commit offsets of these partitions within the limits."""
         by_partition = self.offsets.get(group_id, {})
-        more = sum(of not in by_partition for of in given)
+        more = sum(of not in by_partition for of in partitions)
         return self.usage.admits_offsets(more + self.pending_offsets.count)
 
     def delete_offsets(self, group_id: str, of: Iterable[TopicPartition], now: float) -> None:

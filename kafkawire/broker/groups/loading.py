@@ -70,15 +70,15 @@ class Coordinator(Protocol):
 
 def load(coordinator: Coordinator, now: float) -> None:
     """Load groups and offsets from the log."""
-    found: Groups = {}
+    loaded: Groups = {}
     for data in coordinator.log.batches(coordinator.index):
         batch = Batch(data, 0, len(data))
         coordinator.appended(batch.base_offset + batch.last_offset_delta + 1)
         if batch.control:
             _end_transaction(coordinator, batch)
         else:
-            _load_batch(coordinator, batch, found)
-    for group_id, metadata in found.items():
+            _load_batch(coordinator, batch, loaded)
+    for group_id, metadata in loaded.items():
         if metadata is not None:
             group = coordinator.group(group_id, now)
             offsets.restore(group, metadata, now)
@@ -102,13 +102,13 @@ def _end_transaction(coordinator: Coordinator, batch: Batch) -> None:
             coordinator.end_transaction(batch.producer_id, kind == ControlType.COMMIT)
 
 
-def _load_batch(coordinator: Coordinator, batch: Batch, found: Groups) -> None:
+def _load_batch(coordinator: Coordinator, batch: Batch, loaded: Groups) -> None:
     for record in batch.records():
         read = decode_log_record(InternalLog.OFFSETS, record.key, record.value)
         key = None if read.key is None else read.key.message
         value = None if read.value is None else read.value.message
         if isinstance(key, GroupMetadataKey):
-            found[key.group] = value if isinstance(value, GroupMetadataValue) else None
+            loaded[key.group] = value if isinstance(value, GroupMetadataValue) else None
         elif isinstance(key, OffsetCommitKey):
             _load_offset(coordinator, batch, key, value)
         elif key is not None and (value is not None or record.value is None):

@@ -26,14 +26,14 @@ class PendingOffsets:
         """Group -> partition -> the producers that have a pending offset for it."""
 
     def add(
-        self, producer_id: int, group_id: str, given: Mapping[TopicPartition, Committed]
+        self, producer_id: int, group_id: str, committed: Mapping[TopicPartition, Committed]
     ) -> None:
         """Add offsets of a transaction."""
         of_producer = self._by_producer.setdefault(producer_id, {}).setdefault(group_id, {})
-        self.count += sum(each not in of_producer for each in given)
-        of_producer.update(given)
+        self.count += sum(each not in of_producer for each in committed)
+        of_producer.update(committed)
         producers = self._producers.setdefault(group_id, {})
-        for each in given:
+        for each in committed:
             producers.setdefault(each, set()).add(producer_id)
 
     def of(self, group_id: str) -> Iterable[TopicPartition]:
@@ -43,8 +43,8 @@ class PendingOffsets:
     def end(self, producer_id: int) -> dict[str, Group]:
         """Return the offsets of a transaction that ends, and forget them."""
         groups = self._by_producer.pop(producer_id, {})
-        for group_id, given in groups.items():
-            for each in given:
+        for group_id, pending in groups.items():
+            for each in pending:
                 self._forget(group_id, each, producer_id)
         return groups
 

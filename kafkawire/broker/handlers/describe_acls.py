@@ -32,7 +32,7 @@ def handle(
     _now: float,
 ) -> DescribeAclsResponse:
     """Describe ACLs; an error if there is no authorizer."""
-    return describe_acls(broker.image, body, bool(broker.settings.given.get(AUTHORIZER)))
+    return describe_acls(broker.image, body, bool(broker.settings.effective.get(AUTHORIZER)))
 
 
 def error_response(_body: DescribeAclsRequest, error: ErrorCode) -> DescribeAclsResponse:

@@ -41,7 +41,7 @@ def handle(
     _now: float,
 ) -> DescribeDelegationTokenResponse:
     """Describe the tokens of owners and renewers; all tokens if the request names none."""
-    key = secret_key(broker.settings.given)
+    key = secret_key(broker.settings.effective)
     if not is_allowed(request, connection.protocol, connection.authentication):
         return error_response(body, E.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     if key is None:

@@ -109,11 +109,11 @@ def _stale(
     broker: Broker,
     coordinator: Coordinator,
     member: CommittingMember,
-    given: Iterable[TopicPartition],
+    partitions: Iterable[TopicPartition],
 ) -> list[TopicPartition]:
     """Return the partitions that a member with another epoch than its own may not commit."""
     ids = {}
-    for name, index in given:
+    for name, index in partitions:
         topic = broker.topics.get(name)
         if topic is not None:
             ids[topic.topic_id, index] = name, index
@@ -125,7 +125,7 @@ def _take(
     topic: OffsetCommitRequestTopic,
     body: OffsetCommitRequest,
     version: int,
-    given: dict[TopicPartition, Committed],
+    committed: dict[TopicPartition, Committed],
     now: float,
 ) -> Generator[int, None, OffsetCommitResponseTopic]:
     topics = broker.topics
@@ -144,7 +144,7 @@ def _take(
         elif len((each.committed_metadata or "").encode()) > longest:
             error = E.OFFSET_METADATA_TOO_LARGE
         else:
-            given[metadata.name, each.partition_index] = _committed(
+            committed[metadata.name, each.partition_index] = _committed(
                 each, body, version, broker.context.wall_ms(now)
             )
         responses.append(

@@ -116,7 +116,7 @@ class SocketServer:
         if listener not in self._users:
             credentials = self._credentials or no_credential
             tokens = self._tokens or no_credential
-            plain = plain_users(settings.given, listener)
+            plain = plain_users(settings.effective, listener)
             self._users[listener] = Users(
                 self._passwords, context.new_uuid, credentials, tokens, plain
             )
@@ -137,7 +137,7 @@ class SocketServer:
         if listener not in self._validators:
             try:
                 validator = validator_of(
-                    self._context.settings.given, listener, self._context.key_sources
+                    self._context.settings.effective, listener, self._context.key_sources
                 )
             except ValueError as error:  # a file that has changed since the broker started
                 raise RemoteProtocolError(f"OAUTHBEARER: {error}") from None

@@ -175,17 +175,19 @@ class TransactionalOffsets:
         offsets: dict[TopicPartition, Committed] = {}
         topics, by_id = self._metadata.topics, version >= TOPIC_IDS_FROM
         for topic, results in zip(body.topics, response.topics, strict=True):
-            found = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
+            topic_metadata = topics.by_id(topic.topic_id) if by_id else topics.get(topic.name)
             for each, result in zip(topic.partitions, results.partitions, strict=True):
                 metadata = each.committed_metadata or ""
-                if found is None and by_id:
+                if topic_metadata is None and by_id:
                     result.error_code = E.UNKNOWN_TOPIC_ID
-                elif found is None or found.partition(each.partition_index) is None:
+                elif (
+                    topic_metadata is None or topic_metadata.partition(each.partition_index) is None
+                ):
                     result.error_code = E.UNKNOWN_TOPIC_OR_PARTITION
                 elif len(metadata.encode()) > longest:
                     result.error_code = E.OFFSET_METADATA_TOO_LARGE
                 else:
-                    offsets[found.name, each.partition_index] = Committed(
+                    offsets[topic_metadata.name, each.partition_index] = Committed(
                         each.committed_offset, each.committed_leader_epoch, metadata, wall_ms
                     )
         return offsets

@@ -106,7 +106,7 @@ class Search:
     def _reset(self, start: int) -> None:
         self._begin = self._end = start
         self._size = FIRST_WINDOW
-        self._found = Candidates(*[np.empty(0, np.int64)] * 3)
+        self._candidates = Candidates(*[np.empty(0, np.int64)] * 3)
 
     def _next(self) -> None:
         """Search the next window, larger than the last: packets are usually close."""
@@ -114,11 +114,11 @@ class Search:
         self._begin, self._end = window.start, window.stop
         self._size = min(self._size * 8, LAST_WINDOW)
         self.searched += len(window)
-        self._found = self._find_in(window)
+        self._candidates = self._find_in(window)
 
     def _first(self, start: int, limit: int, near: int | None) -> int | None:
         """Find the first candidate in the window that fits."""
-        offsets, seconds, ends = self._found
+        offsets, seconds, ends = self._candidates
         candidate, size = int(np.searchsorted(offsets, start)), FIRST_CANDIDATES
         while candidate < len(offsets):
             fits = ends[candidate : candidate + size] <= limit

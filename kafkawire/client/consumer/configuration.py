@@ -222,12 +222,12 @@ CONSUMER_KEYS: Final[Mapping[str, Key]] = {
 """The settings of a consumer."""
 
 
-def read_consumer_config(given: Mapping[str, Setting]) -> dict[str, object]:
+def read_consumer_config(settings: Mapping[str, Setting]) -> dict[str, object]:
     """Check a configuration as `read_config`, and that its keys are of its group protocol."""
-    values = read_config(CONSUMER_KEYS, given)
+    values = read_config(CONSUMER_KEYS, settings)
     protocol = GroupProtocol(values["group.protocol"])
     for name, instead in NOT_OF_PROTOCOL[protocol].items():
-        if name in given:
+        if name in settings:
             reason = f"cannot be set with group.protocol={protocol.value}: {instead}"
             raise ConfigurationError(name, reason)
     return values

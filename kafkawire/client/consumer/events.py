@@ -277,7 +277,7 @@ class CommittedFound:
     """The committed offsets; None where nothing is committed."""
 
     key: Hashable
-    found: Mapping[TopicPartition, OffsetAndMetadata | None]
+    offsets: Mapping[TopicPartition, OffsetAndMetadata | None]
     error: ConsumerError | None = None
 
 
@@ -286,7 +286,7 @@ class OffsetsFound:
     """The offsets found; None where no record is that late."""
 
     key: Hashable
-    found: Mapping[TopicPartition, OffsetAndTimestamp | None]
+    offsets: Mapping[TopicPartition, OffsetAndTimestamp | None]
     failed: Mapping[TopicPartition, ConsumerError]
 
 

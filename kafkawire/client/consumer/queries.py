@@ -58,14 +58,14 @@ class OffsetQueries:
         """Hand committed offsets to the user or to `positions`."""
         assert isinstance(event.key, tuple)
         if event.key[0] == USER:
-            return [events.CommittedFound(event.key[1], event.found, event.error)]
+            return [events.CommittedFound(event.key[1], event.offsets, event.error)]
         return self._components.positions.handle(event)
 
     def leaders_responded(self, event: leaders.LeadersResponded) -> Effects:
         """Hand the results of lookups to the user or to `positions`."""
         assert isinstance(event.key, tuple)
         if event.key[0] == USER:
-            offsets = {each: _offset(result) for each, result in event.found.items()}
+            offsets = {each: _offset(result) for each, result in event.results.items()}
             return [events.OffsetsFound(event.key[1], offsets, event.failed)]
         return self._components.positions.handle(event)
 

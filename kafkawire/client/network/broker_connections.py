@@ -73,7 +73,9 @@ class BrokerConnections:
     def on_closed(self) -> None:
         """Forget the ids of connections that are closed."""
         self._by_id = {
-            number: found for number, found in self._by_id.items() if _has_id(found, number)
+            number: connection
+            for number, connection in self._by_id.items()
+            if _has_id(connection, number)
         }
 
     def prune(self, brokers: Mapping[int, Broker], now: float) -> Iterator[BrokerConnectionEffect]:
@@ -92,8 +94,8 @@ class BrokerConnections:
                 )
 
 
-def _has_id(found: BrokerConnection, number: int) -> bool:
-    return found.connection is not None and found.connection.number == number
+def _has_id(connection: BrokerConnection, number: int) -> bool:
+    return connection.connection is not None and connection.connection.number == number
 
 
 def least_loaded(

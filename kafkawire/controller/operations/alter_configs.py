@@ -177,8 +177,8 @@ def _operated(each: AlterableConfig, old: str | None, type: int) -> str | None:
     return ",".join(parts)
 
 
-def _check_values(state: ControllerState, type: int, name: str, made: Values) -> None:
-    for key, value in made.items():
+def _check_values(state: ControllerState, type: int, name: str, values: Values) -> None:
+    for key, value in values.items():
         if value is None:
             continue
         if len(value) > LONGEST_VALUE:
@@ -188,9 +188,9 @@ def _check_values(state: ControllerState, type: int, name: str, made: Values) ->
             )
     check = _CHECKS.get(type)
     if check is not None:
-        check(state, state.image.config(type, name), made)
-    if MIN_ISR in made:
-        _check_min_isr(state, type, name, made[MIN_ISR])
+        check(state, state.image.config(type, name), values)
+    if MIN_ISR in values:
+        _check_min_isr(state, type, name, values[MIN_ISR])
 
 
 def _check_topic(state: ControllerState, old: Mapping[str, str], changed: Values) -> None:
@@ -248,9 +248,11 @@ def _check_min_isr(state: ControllerState, type: int, name: str, value: str | No
         )
 
 
-def _write(state: ControllerState, type: int, name: str, made: Values) -> None:
+def _write(state: ControllerState, type: int, name: str, values: Values) -> None:
     old = state.image.config(type, name)
-    changed = {key: value for key, value in made.items() if type == BROKER or old.get(key) != value}
+    changed = {
+        key: value for key, value in values.items() if type == BROKER or old.get(key) != value
+    }
     for key, value in changed.items():
         state.write(ConfigRecord(resource_type=type, resource_name=name, name=key, value=value))
     if MIN_ISR in changed and type in (TOPIC, BROKER):

@@ -42,10 +42,10 @@ class Proposal(NamedTuple):
     duplicates: bool
 
 
-def _is_eligible(given: Proposal) -> bool:
-    for broker_id, epoch in given.isr.items():
-        broker = given.state.image.brokers.get(broker_id)
-        if broker is None or not may_lead(given.state, given.partition, broker_id):
+def _is_eligible(proposal: Proposal) -> bool:
+    for broker_id, epoch in proposal.isr.items():
+        broker = proposal.state.image.brokers.get(broker_id)
+        if broker is None or not may_lead(proposal.state, proposal.partition, broker_id):
             return False
         if epoch not in (ANY_EPOCH, broker.epoch):
             return False

@@ -131,12 +131,13 @@ def list_reassignments(
         partitions = [
             OngoingPartitionReassignment(
                 partition_index=index,
-                replicas=list(found.replicas),
-                adding_replicas=list(found.adding),
-                removing_replicas=list(found.removing),
+                replicas=list(registration.replicas),
+                adding_replicas=list(registration.adding),
+                removing_replicas=list(registration.removing),
             )
             for index in wanted
-            if (found := topic.partitions.get(index)) is not None and found.is_reassigning
+            if (registration := topic.partitions.get(index)) is not None
+            and registration.is_reassigning
         ]
         if partitions:
             topics.append(OngoingTopicReassignment(name=topic.name, partitions=partitions))

@@ -49,7 +49,7 @@ def listener_tls(
     if default is None:
         raise ValueError(f"{KEYSTORE}: listener {listener} has TLS, and needs a certificate")
     auth = settings.of_listener(listener, CLIENT_AUTH)
-    is_set = CLIENT_AUTH in settings.given or settings.own_of_listener(listener, CLIENT_AUTH)
+    is_set = CLIENT_AUTH in settings.effective or settings.own_of_listener(listener, CLIENT_AUTH)
     if is_set and VERIFY[auth] is not default.verify_mode:
         reason = f"the verify_mode of the SSLContext is {default.verify_mode.name}"
         raise ValueError(f"{CLIENT_AUTH}: {auth} for listener {listener}, but {reason}")
@@ -122,7 +122,7 @@ def _load_authorities(
 
 def _pem(settings: Settings, listener: str, name: str, type_name: str) -> str:
     """Return a file in PEM format, "" for none. Raises ValueError for another format."""
-    type = settings.given.get(type_name, PEM)
+    type = settings.effective.get(type_name, PEM)
     type = settings.own_of_listener(listener, type_name) or type
     if type.upper() != PEM:
         raise ValueError(f"{type_name}: {type} is not supported: expected {PEM}")

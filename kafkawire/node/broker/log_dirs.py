@@ -65,8 +65,8 @@ def _describe(
     return DescribeLogDirsResult(
         log_dir=directory.name,
         topics=[
-            described.DescribeLogDirsTopic(name=name, partitions=found)
-            for name, found in topics.items()
+            described.DescribeLogDirsTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
         ],
         total_bytes=usage.total,
         usable_bytes=usage.usable,

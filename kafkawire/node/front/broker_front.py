@@ -154,7 +154,7 @@ class BrokerFront:
             self.shares,
             self._end_offsets,
             listeners.endpoints,
-            authorizer=authorizer_of(settings.given),
+            authorizer=authorizer_of(settings.effective),
         )
 
     @property

@@ -119,7 +119,7 @@ class NodeFront:
 
         The broker may not be registered yet, which the login of another node is not to wait for.
         """
-        node, static, new_uuid = self.machines.node, self._settings.given, self._new_uuid
+        node, static, new_uuid = self.machines.node, self._settings.effective, self._new_uuid
         return Users(
             self._options.passwords,
             lambda *key: user_credential(node.image, *key),

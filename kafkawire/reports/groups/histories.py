@@ -104,17 +104,17 @@ class Groups(Collector):
         """List the groups with these ids, by id."""
         return [self._histories[one] for one in sorted({*group_ids} & self._histories.keys())]
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Handle the next row."""
-        row = found.row
+        row = located.row
         if row.direction != "request":
             return
         if row.api_key in CAUSES:
-            self._events.requested(found)
+            self._events.requested(located)
         elif row.message is not None:
             software = software_of(row.message)
-            if software is not None and found.connection is not None:
-                self._software[found.connection] = software
+            if software is not None and located.connection is not None:
+                self._software[located.connection] = software
 
     def exchange(self, exchange: Exchange, entities: Entities) -> None:
         """Handle the next exchange."""

@@ -79,13 +79,13 @@ def packets_row(row: pa.RecordBatch) -> pa.RecordBatch:
 class Work:
     """What is made of packets.
 
-    made: columns of each table; several tables are those of one of `passes`. scratch: as in
+    tables: columns of each table; several tables are those of one of `passes`. scratch: as in
     `shared_directory.decode`. exact: decode message by message, to know which of them stated the
     name of a topic first.
     """
 
     plan: Plan
-    made: Mapping[str, Sequence[str]]
+    tables: Mapping[str, Sequence[str]]
     options: Options
     scratch: Scratch | None = None
     exact: bool = False
@@ -95,7 +95,9 @@ class Work:
 
         write: takes batches that need not become output rows.
         """
-        shapers = {name: Shaper(name, columns, self.options) for name, columns in self.made.items()}
+        shapers = {
+            name: Shaper(name, columns, self.options) for name, columns in self.tables.items()
+        }
         shaped = (
             (table, batch if table == ITEM else shapers[table].shaped(batch))
             for table, batch in batches
@@ -107,17 +109,17 @@ class Work:
     @property
     def columnar(self) -> bool:
         """Whether all rows are made column by column, so that not every message is decoded."""
-        return not self.exact and self.made.keys() <= COLUMNAR
+        return not self.exact and self.tables.keys() <= COLUMNAR
 
     @property
     def is_cut(self) -> bool:
         """Whether very large connections are cut into chunks."""
-        return self.made.keys() <= CHUNKED and self.made.keys() != {EXCHANGES}
+        return self.tables.keys() <= CHUNKED and self.tables.keys() != {EXCHANGES}
 
     @property
     def is_bare(self) -> bool:
         """Whether no column shows decoded bodies, so that they need not be kept."""
-        return all(is_bare(table, columns) for table, columns in self.made.items())
+        return all(is_bare(table, columns) for table, columns in self.tables.items())
 
     def decode_regions(self, partitioner: Partitioner, write: WriteKnown | None = None) -> Step:
         """Return the step that decodes regions, given by their indexes.
@@ -199,7 +201,7 @@ class Work:
     def _chunk_batches(self, data: bytes) -> TableBatches:
         """Make the rows of a chunk."""
         context = ChunkContext(self.plan.names, self.plan.sets, Facts(), bare=self.is_bare)
-        return chunk_batches(data, context, self.made)
+        return chunk_batches(data, context, self.tables)
 
     def decode_groups(self) -> Step:
         """Return the step from group items, sorted by group, to rows."""
@@ -230,7 +232,7 @@ class Work:
         traffic = self._traffic(segments, file_problems)
         context = BucketContext(traffic, self.plan.sets, bare=self.is_bare)
         if chunks and self.is_cut:
-            for number, chunk in enumerate(cut(context, self.made, self.options.chunk_bytes)):
+            for number, chunk in enumerate(cut(context, self.tables, self.options.chunk_bytes)):
                 facts.sums["chunks"] += 1
                 name, body = spill(self.scratch, chunk)
                 yield out_row("chunk", name, 0, number, body)
@@ -258,12 +260,12 @@ class Work:
         return self.shape(self._batches(context, traffic), write_known)
 
     def _batches(self, context: BucketContext, traffic: BucketTraffic) -> TableBatches:
-        names = [table for table in self.made if table in COLUMNAR]
+        names = [table for table in self.tables if table in COLUMNAR]
         more = [
             collected_items(context, traffic.facts, self.plan.sets)
             if table == GROUP_EVENTS_TABLE
             else Rows.of(table, context, rows_of_batch(table))
-            for table in self.made
+            for table in self.tables
             if table not in COLUMNAR
         ]
         return read_together(context, names, ROWS if names == [RECORDS] else MANY_ROWS, more)

@@ -100,7 +100,7 @@ class PairDecoder:
         self._messages = 0
         self._extracted: dict[int, ExtractedMessage] = {}  # by index, until they are paired
         self._columnar = Columnar(context, COLUMNAR.intersection(settings.tables), ROWS)
-        self._made_by_row = [name for name in settings.tables if name in MESSAGE_ROWS]
+        self._tables_by_row = [name for name in settings.tables if name in MESSAGE_ROWS]
         self._engine = new_engine(settings.options, self.end)
         self._seen: set[int] = set()
         self._ended: list[Ended] = []
@@ -241,7 +241,7 @@ class PairDecoder:
             return
         for table, batch in self._columnar.batches(last=True):
             self._out.batch(table, batch)
-        for table in self._made_by_row:
+        for table in self._tables_by_row:
             for item in self._items:
                 self._out.rows(table, MESSAGE_ROWS[table](item, self._context))
         if CONNECTIONS in self._settings.tables:

@@ -186,7 +186,7 @@ def finish(
             scratch,
             output.written[table],
         )
-        for table in work.made
+        for table in work.tables
     }
 
 

@@ -220,7 +220,7 @@ def test_a_response_without_the_group_is_an_error_not_a_group_without_offsets() 
     response = ResponseReceived(request, 9, OffsetFetchResponse(groups=[]))
     (fetched,) = lookups.handle(response, 0.0)
     assert isinstance(fetched, CommittedFetched)
-    assert fetched.found == {}
+    assert fetched.offsets == {}
     assert isinstance(fetched.error, LookupFailed)
     assert fetched.error.code == E.UNKNOWN_SERVER_ERROR
 

@@ -303,9 +303,9 @@ def test_close_waits_for_the_last_commit() -> None:
     two = User(it, "two", config())
     two.send(events.GetCommitted("query", (FIRST,), 10.0))
     it.run(lambda: "query" in two.results)
-    found = two.results["query"]
-    assert isinstance(found, events.CommittedFound)
-    assert found.found[FIRST] == OffsetAndMetadata(8, 0)
+    committed = two.results["query"]
+    assert isinstance(committed, events.CommittedFound)
+    assert committed.offsets[FIRST] == OffsetAndMetadata(8, 0)
 
 
 def test_auto_commit_commits_consumed_offsets_every_interval() -> None:

@@ -60,8 +60,8 @@ class ReplayedWindows(Windows):
         super().__init__(reading, seconds)
         self._replay = replay
 
-    def row(self, found: Located) -> None:
+    def row(self, located: Located) -> None:
         """Count a request as in flight, once its time has come."""
-        if found.row.time_ns != NO_TIME:
-            self._replay.until(found.row.time_ns)
-        super().row(found)
+        if located.row.time_ns != NO_TIME:
+            self._replay.until(located.row.time_ns)
+        super().row(located)

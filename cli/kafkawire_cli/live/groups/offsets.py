@@ -140,8 +140,8 @@ def checked(options: OffsetOptions, wanted: list[str] | None, now_ms: int) -> Ta
         name for name in OffsetOptions._fields[4:-1] if getattr(options, name) not in (None, False)
     ]
     if not (options.reset_offsets or options.delete_offsets):
-        for name, given in options._asdict().items():
-            if given not in (None, False):
+        for name, value in options._asdict().items():
+            if value not in (None, False):
                 raise typer.BadParameter("only allowed with --reset-offsets", param_hint=flag(name))
         return None
     if options.reset_offsets and options.delete_offsets:

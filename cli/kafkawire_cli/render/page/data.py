@@ -197,10 +197,10 @@ class PageData:
 
 
 def listed(
-    found: Sequence[T], to_json: Callable[[T], dict[str, Any]], most: int = MAX_ROWS
+    entries: Sequence[T], to_json: Callable[[T], dict[str, Any]], most: int = MAX_ROWS
 ) -> dict[str, Any]:
     """Return the first entries of a list, and how many were left out."""
-    shown = top(found, most)
+    shown = top(entries, most)
     return {"rows": [to_json(one) for one in shown.first], "left_out": shown.left_out}
 
 

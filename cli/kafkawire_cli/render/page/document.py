@@ -41,13 +41,13 @@ def document(data: dict[str, Any], charts: str) -> str:
         "data": json_text(data),
         "library": b64encode(gzip.compress(charts.encode(), 9, mtime=0)).decode(),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _own("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _own("page.html"))
 
 
 def json_text(data: dict[str, Any]) -> str:
     """Return JSON in ASCII, without characters that mean something in HTML."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return re.sub("[<>&]", lambda found: _ESCAPES[found[0]], text)
+    return re.sub("[<>&]", lambda match: _ESCAPES[match[0]], text)
 
 
 def _policy(*scripts: str) -> str:

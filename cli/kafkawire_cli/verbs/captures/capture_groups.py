@@ -31,14 +31,14 @@ class GroupOrder(StrEnum):
 
 
 def groups(
-    given: Files,
+    files: Files,
     wanted: list[str] | None = None,
     sort: GroupOrder = GroupOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show the consumer groups in captures."""
     bound = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from kafkawire.reports.groups.histories import Groups
         from kafkawire.reports.groups.silences import Silences
         from kafkawire.reports.watermarks import Watermarks

@@ -24,13 +24,13 @@ class Sort(StrEnum):
 
 
 def topics(
-    given: Files,
+    files: Files,
     sort: Annotated[Sort, typer.Option(help="Sort topics by this, largest first.")] = Sort.BYTES,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show the topics in captures."""
     bound = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from kafkawire.reports.problems import Problems
         from kafkawire.reports.topics import Topics
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from ...render.report import Section
 
 
-def transactions(given: Files, options: ReportOptions = DEFAULTS) -> None:
+def transactions(files: Files, options: ReportOptions = DEFAULTS) -> None:
     """Show the transactions in captures, and what became of them."""
     bound = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from kafkawire.reports.transactions import Transactions
 
         from ...render.transaction_list import sections_of

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def clients(
-    given: Files,
+    files: Files,
     options: ReportOptions = DEFAULTS,
     sort: Annotated[ClientOrder, typer.Option(help="Sort clients by this.")] = ClientOrder.HARM,
 ) -> None:
@@ -32,7 +32,7 @@ def clients(
     requests.
     """
     bound = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from kafkawire.reports.clients import Clients
 
         collector = Clients()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def decode(  # noqa: PLR0913 - options of the verb
-    given: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
             metavar="INPUT...", help="Captures, frames, hex text or directories; - for stdin."
@@ -178,7 +178,7 @@ def decode(  # noqa: PLR0913 - options of the verb
     with --strict); 2: an input cannot be read, or usage error.
     """
     pipes.keep_memory()
-    given = with_joined_hex(given)
+    arguments = with_joined_hex(arguments)
     view = View(show_secrets, records, redact)
     messages_of = None if package is None else registry(package)
     brokers = known(port, broker, keylog, package, tunnel)
@@ -192,7 +192,7 @@ def decode(  # noqa: PLR0913 - options of the verb
         _refuse_with_table({"--format": shape, "--api": api, "--records": records})
         output = (to, compression)
         selected = Wanted(brokers, where)
-        _write_tables(given, table or [], columns, output, selected, view, jobs, strict=strict)
+        _write_tables(arguments, table or [], columns, output, selected, view, jobs, strict=strict)
         return
     values = shown_values(decoding, records, redact, in_table=shape is Shape.TABLE)
     if values is not None:
@@ -200,11 +200,11 @@ def decode(  # noqa: PLR0913 - options of the verb
     if rotated and jobs > 1:
         raise typer.BadParameter("not allowed with --jobs", param_hint="--rotated")
     form = shape or _default_shape(records)
-    look = _look(form, times, colour, given)
+    look = _look(form, times, colour, arguments)
     unmatched = None if where is None else unmatched_by(where)
     options = DecodeOptions(form, view, where, brokers, look, values, unmatched)
     bare = bare_body(api, version, direction, messages_of)
-    messages = Messages(given, input_format, bare, options)
+    messages = Messages(arguments, input_format, bare, options)
     with pipes.stop_at_closed_pipe():
         try:
             messages.print(jobs, rotated=rotated)
@@ -224,14 +224,14 @@ def _default_shape(records: bool) -> Shape:
     return Shape.TREE if records else Shape.TABLE
 
 
-def _look(form: Shape, times: Times, colour: Colour, given: list[str]) -> Style:
+def _look(form: Shape, times: Times, colour: Colour, arguments: list[str]) -> Style:
     """Return how the table looks; the options of the table need it."""
     if form is not Shape.TABLE:
         if times is not Times.UTC or colour is Colour.ALWAYS:
             option = "--color" if times is Times.UTC else "--time"
             raise typer.BadParameter("only allowed with --format table", param_hint=option)
         return Style()
-    files = list(dict.fromkeys(each_file(given)))
+    files = list(dict.fromkeys(each_file(arguments)))
     return style(times, colour, files)
 
 
@@ -308,13 +308,13 @@ class Messages:
 
 def _refuse_with_table(options: dict[str, object]) -> None:
     """Refuse options that have no effect on tables, by the names that the user typed."""
-    given = [name for name, value in options.items() if value]
-    if given:
-        raise typer.BadParameter("not allowed with --table", param_hint=", ".join(given))
+    options_set = [name for name, value in options.items() if value]
+    if options_set:
+        raise typer.BadParameter("not allowed with --table", param_hint=", ".join(options_set))
 
 
 def _write_tables(
-    given: list[str],
+    arguments: list[str],
     names: list[str],
     columns: TableColumns,
     output: tuple[Path | None, Compression | None],
@@ -332,7 +332,7 @@ def _write_tables(
             processes = tables.Processes(jobs, table_batches, records_process)
             output_file = tables.Output(*output)
             written = tables.write(
-                given, names, columns, output_file, wanted, view, processes, strict=strict
+                arguments, names, columns, output_file, wanted, view, processes, strict=strict
             )
         except InputError as error:
             refuse(error)

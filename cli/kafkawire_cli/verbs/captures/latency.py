@@ -22,7 +22,7 @@ that malicious requests may contain.
 
 
 def latency(
-    given: Files,
+    files: Files,
     by: Annotated[By, typer.Option(help="Group requests by API, and by this.")] = By.API,
     options: ReportOptions = DEFAULTS,
     sort: Annotated[ApiOrder, typer.Option(help="Sort entries by this.")] = ApiOrder.HARM,
@@ -39,7 +39,7 @@ def latency(
     and responses that wait for data or for other members do not count.
     """
     shown = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from kafkawire.reports.apis import Apis
         from kafkawire.reports.exchanges import Unanswered
 

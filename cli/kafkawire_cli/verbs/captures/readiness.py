@@ -22,7 +22,7 @@ NOBODY: Final = "No clients found."
 
 
 def readiness(
-    given: Files,
+    files: Files,
     target: Annotated[
         str,
         typer.Option(
@@ -44,7 +44,7 @@ def readiness(
     releases = releases_of_kafka()
     release = known_release(target, releases)
     bound = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from kafkawire.reports.clients import Clients
         from kafkawire.reports.readiness import judge
 
@@ -62,11 +62,11 @@ def readiness(
         raise typer.Exit(1)
 
 
-def _sections(found: Judgement, release: str, most: int | None) -> list[Section]:
-    ready, judged = len(found.ready), len(found.ready) + len(found.not_ready)
-    verdict = _verdict(ready, judged, len(found.unjudged), release)
-    not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
-    shown = top(found.ready, most)
+def _sections(judgement: Judgement, release: str, most: int | None) -> list[Section]:
+    ready, judged = len(judgement.ready), len(judgement.ready) + len(judgement.not_ready)
+    verdict = _verdict(ready, judged, len(judgement.unjudged), release)
+    not_ready, unjudged = top(judgement.not_ready, most), top(judgement.unjudged, most)
+    shown = top(judgement.ready, most)
     offers = any(call.offered is not None for one in not_ready.first for call in one.refused)
     calls = [
         (
@@ -87,7 +87,7 @@ def _sections(found: Judgement, release: str, most: int | None) -> list[Section]
         f"{release} supports",
         *(("broker supports",) if offers else ()),
     )
-    lines = (*not_ready.more("client"), *_notes(found))
+    lines = (*not_ready.more("client"), *_notes(judgement))
     return [
         Section("", lines=(verdict,)),
         Section("Not ready", head, calls, lines, ("requests", "address", "software")),
@@ -108,9 +108,9 @@ def _verdict(ready: int, judged: int, unjudged: int, release: str) -> str:
     return f"{verdict}; {unjudged} could not be checked" if unjudged else verdict
 
 
-def _notes(found: Judgement) -> tuple[str, ...]:
+def _notes(judgement: Judgement) -> tuple[str, ...]:
     """Point out findings that an old broker may cause."""
-    if not any(call.bound for verdict in found.not_ready for call in verdict.refused):
+    if not any(call.bound for verdict in judgement.not_ready for call in verdict.refused):
         return ()
     return (
         "If the current broker supports none of these versions, the client may support them but be "
@@ -123,12 +123,12 @@ def _who(verdict: Verdict) -> tuple[str, str, str]:
     return client_name(client), str(client.software or ""), client.address
 
 
-def _json(found: Judgement, release: str, most: int | None) -> dict[str, Any]:
-    not_ready, unjudged = top(found.not_ready, most), top(found.unjudged, most)
-    ready = top(found.ready, most)
+def _json(judgement: Judgement, release: str, most: int | None) -> dict[str, Any]:
+    not_ready, unjudged = top(judgement.not_ready, most), top(judgement.unjudged, most)
+    ready = top(judgement.ready, most)
     return {
         "target": release,
-        "ready": not found.not_ready,
+        "ready": not judgement.not_ready,
         "not_ready": [
             {**one.client.who(), "calls": [call.json() for call in one.refused]}
             for one in not_ready.first

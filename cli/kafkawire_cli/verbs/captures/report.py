@@ -35,7 +35,7 @@ STDOUT: Final = "-"
 
 
 def report(  # noqa: PLR0913 - options of the verb
-    given: Files,
+    files: Files,
     to: Annotated[
         Path,
         typer.Option(
@@ -74,12 +74,12 @@ def report(  # noqa: PLR0913 - options of the verb
     """
     releases = releases_of_kafka()
     release = known_release(target or latest_release(releases), releases)
-    check_output([to], [*given, keylog])
+    check_output([to], [*files, keylog])
     from ...render.page.document import library
 
     charts = library()
     options = ReportOptions(filters=wanted, port=port, broker=broker, keylog=keylog, tunnel=tunnel)
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from ...render.messages import View
         from ...render.page.data import PageData, Target
 
@@ -88,8 +88,8 @@ def report(  # noqa: PLR0913 - options of the verb
         )
         data.read()
     try:
-        with readable(given, to):
-            size = _write(to, data, given, charts, private=show_secrets)
+        with readable(files, to):
+            size = _write(to, data, files, charts, private=show_secrets)
     except InputError as error:
         refuse(error)
         raise typer.Exit(2) from None
@@ -98,12 +98,12 @@ def report(  # noqa: PLR0913 - options of the verb
     exit_if_incomplete(captures)
 
 
-def _write(to: Path, found: PageData, given: list[str], charts: str, *, private: bool) -> int:
+def _write(to: Path, data: PageData, files: list[str], charts: str, *, private: bool) -> int:
     from kafkawire_codegen.whole_files import write_whole
 
     from ...render.page.document import document
 
-    page = document(found.json(given), charts).encode()
+    page = document(data.json(files), charts).encode()
     if str(to) == STDOUT:
         pipes.write(page)
         return len(page)

@@ -31,7 +31,7 @@ def spark(  # noqa: PLR0913 - options of the verb
         str,
         typer.Option("--output", "-o", metavar="DIR", help="Directory or URI for the tables."),
     ],
-    given: Annotated[
+    files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="INPUT...",
@@ -116,7 +116,7 @@ def spark(  # noqa: PLR0913 - options of the verb
     with requires("pyarrow", "spark"), requires("pyspark", "spark"):
         from kafkawire.spark.errors import SparkError, one_line_errors
         from kafkawire.spark.watch import Mode
-    if [bool(given), watch is not None, check].count(True) != 1:
+    if [bool(files), watch is not None, check].count(True) != 1:
         raise typer.BadParameter("expected one of INPUT, --watch and --check")
     if ((once or end) and watch is None) or (once and end):
         raise typer.BadParameter("expected --watch with at most one of --once and --end")
@@ -141,7 +141,7 @@ def spark(  # noqa: PLR0913 - options of the verb
             if check:
                 status = _check(output, arguments)
             elif watch is None:
-                status = _job(start, given or [], *wanted, strict=strict)
+                status = _job(start, files or [], *wanted, strict=strict)
             else:
                 status = _watch(start, watch, *wanted, mode, strict=strict)
     except (SparkError, OSError, ValueError) as error:
@@ -169,7 +169,7 @@ class Start(NamedTuple):
 
 def _job(
     start: Start,
-    given: list[str],
+    files: list[str],
     output: str,
     tables: list[str],
     arguments: dict[str, Any],
@@ -185,11 +185,11 @@ def _job(
 
     options = parse(arguments)
     names = _tables(tables, options, strict=strict)
-    job.check_request(given, output, names, options, values)
-    job.require_inputs(given, options)
+    job.check_request(files, output, names, options, values)
+    job.require_inputs(files, options)
     session = start()
     manifest = interruptible(
-        session, lambda: job.run(session, given, output, names, options, _log, values)
+        session, lambda: job.run(session, files, output, names, options, _log, values)
     )
     return exit_code(manifest, strict=strict)
 
@@ -242,11 +242,11 @@ def _check(output: str, arguments: dict[str, Any]) -> int:
     return 1 if checked.differences else 0
 
 
-def _tables(given: list[str], options: Options, *, strict: bool) -> list[str]:
+def _tables(names: list[str], options: Options, *, strict: bool) -> list[str]:
     from kafkawire.spark.job import known_tables
 
     try:
-        return known_tables(given, options, strict=strict)
+        return known_tables(names, options, strict=strict)
     except KeyError as error:
         raise unknown_table(str(error.args[0])) from None
 

@@ -47,7 +47,7 @@ QUIT: Final = frozenset({"exit", "quit", "\\q", ".quit", ".exit"})
 
 
 def sql(  # noqa: PLR0913 - options of the verb
-    given: Annotated[
+    arguments: Annotated[
         list[str],
         typer.Argument(
             metavar="[QUERY] FILE...",
@@ -98,7 +98,7 @@ def sql(  # noqa: PLR0913 - options of the verb
     Exit code 1: not everything is decoded (only with --strict); 2: usage error, a statement fails,
     or an input cannot be read.
     """
-    (query, files), form = _query(given), _form(shape, to)
+    (query, files), form = _query(arguments), _form(shape, to)
     if to is not None and query is None:
         raise typer.BadParameter("only allowed with a query", param_hint="--output")
     if query is None and files == ["-"]:
@@ -142,15 +142,15 @@ FIRST_WORDS: Final = frozenset(
 """Of statements."""
 
 
-def _query(given: list[str]) -> tuple[str | None, list[str]]:
+def _query(arguments: list[str]) -> tuple[str | None, list[str]]:
     """Split the arguments into the query and the files: a query is no file, and has a space."""
-    first, *files = given
+    first, *files = arguments
     if first.upper() in FIRST_WORDS and not _exists(first):
         raise typer.BadParameter("a query is one argument, in quotes", param_hint="QUERY")
     if first == "-" or _exists(first) or not any(map(str.isspace, first.strip())):
         if any(" " in each and not _exists(each) for each in files):
             raise typer.BadParameter("the query comes before the captures", param_hint="QUERY")
-        return None, given
+        return None, arguments
     if not files:
         raise MissingOption("captures come after the query", param_hint="FILE...")
     return first, files
@@ -170,13 +170,13 @@ def _form(shape: Shape | None, to: Path | None) -> Shape:
         return shape
     if to is None:
         return Shape.TABLE if sys.stdout.isatty() else Shape.JSONL
-    found = SUFFIXES.get(to.suffix)
-    if found is None:
+    suffix_format = SUFFIXES.get(to.suffix)
+    if suffix_format is None:
         raise typer.BadParameter(
             f"unknown format {str(to)!r}: expected one of {', '.join(SUFFIXES)}",
             param_hint="--output",
         )
-    return found
+    return suffix_format
 
 
 @contextmanager
@@ -194,8 +194,8 @@ def _database(
     from kafkawire.sql import Database
 
     problems = FileProblems()
-    found, refused = sources(files)
-    captures = QueryTables(found, brokers, shown, problems.add)
+    captures_to_read, refused = sources(files)
+    captures = QueryTables(captures_to_read, brokers, shown, problems.add)
     if strict and not captures.repeatable:
         raise typer.BadParameter("not allowed with standard input", param_hint="--strict")
     with Database(

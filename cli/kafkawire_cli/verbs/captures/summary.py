@@ -8,7 +8,7 @@ from ...render.report import print_capture_report
 
 
 def summary(
-    given: Files,
+    files: Files,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Summarise captures: requests, topics, clients, groups.
@@ -21,11 +21,11 @@ def summary(
     For details use latency, topics, clients, groups, and `decode --table problems`.
     """
     shown = options.limit()
-    with reading(given, options) as captures:
+    with reading(files, options) as captures:
         from ...render.summary_report import Summary
 
         report = Summary(captures)
         report.read()
     print_capture_report(
-        captures, options.form, lambda: report.sections(shown), lambda: report.json(given, shown)
+        captures, options.form, lambda: report.sections(shown), lambda: report.json(files, shown)
     )

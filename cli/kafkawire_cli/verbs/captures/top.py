@@ -34,7 +34,7 @@ SCREEN_SECONDS: Final = 10
 
 
 def top(  # noqa: PLR0913 - options of the verb
-    given: Annotated[
+    file: Annotated[
         str | None, typer.Argument(metavar="FILE", help="Pipe or capture file; - for stdin.")
     ] = None,
     interface: Annotated[
@@ -83,14 +83,14 @@ def top(  # noqa: PLR0913 - options of the verb
     flight; q quits. Without a terminal, a line is printed at each update, of a file one line
     without --follow and --speed.
     """
-    if (given is None) == (interface is None):
+    if (file is None) == (interface is None):
         raise typer.BadParameter("expected - or a file, or else an --interface", param_hint="FILE")
-    mode = _mode(given, follow=follow, speed=speed)
+    mode = _mode(file, follow=follow, speed=speed)
     brokers = known(port, broker, keylog, tunnels=tunnel)
     where = parse_filter(wanted)
     try:
         if interface is None:
-            with _opened(given or "-", follow=follow) as stream:
+            with _opened(file or "-", follow=follow) as stream:
                 _watch(stream, brokers, where, interval, mode, rules)
         else:
             with captured(capture_command(interface, port)) as stream:
@@ -109,12 +109,12 @@ class _Mode(NamedTuple):
     speed: float | None
 
 
-def _mode(given: str | None, *, follow: bool, speed: float | None) -> _Mode:
+def _mode(file: str | None, *, follow: bool, speed: float | None) -> _Mode:
     """Check the options for files."""
     option = "--follow" if follow else "--speed"
     if follow and speed is not None:
         raise typer.BadParameter("not allowed together", param_hint="--follow, --speed")
-    path = Path(given or "-")
+    path = Path(file or "-")
     is_stream = str(path) == "-" or (path.exists() and not path.is_file())
     if (follow or speed is not None) and is_stream:
         raise typer.BadParameter("only allowed with a capture file", param_hint=option)

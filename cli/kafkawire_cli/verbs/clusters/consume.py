@@ -301,8 +301,8 @@ def _check(
     if not in_group:
         return
     wrong = {"--offset": begin.reset is None, "--until": end is not None, "--partition": partitions}
-    for option, given in wrong.items():
-        if given:
+    for option, is_set in wrong.items():
+        if is_set:
             raise typer.BadParameter(ONLY_WITHOUT_A_GROUP, param_hint=option)
 
 
@@ -320,9 +320,9 @@ async def _partitions(
     from kafkawire.client.consumer import TopicPartition
 
     async with live.admin_beside(config) as admin:
-        found = await described_topics(admin, names)
-    known = {name: [each.partition for each in found[name].partitions] for name in names}
+        described = await described_topics(admin, names)
+    known = {name: [each.partition for each in described[name].partitions] for name in names}
     for name in names:
         for number in wanted or []:
-            check_partition(found[name], number)
+            check_partition(described[name], number)
     return [TopicPartition(name, number) for name in names for number in wanted or known[name]]

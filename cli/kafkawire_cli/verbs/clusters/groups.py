@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def groups(  # noqa: PLR0913 - options of the verb
     context: typer.Context,
-    given: OptionalFiles = None,
+    files: OptionalFiles = None,
     cluster: ClusterOptions = NO_OPTIONS,
     wanted: Annotated[
         list[str] | None,
@@ -77,8 +77,8 @@ def groups(  # noqa: PLR0913 - options of the verb
     Exit code 1: an error of the cluster, such as an unknown group, or a deletion that was refused
     at the prompt; 2: usage error, such as a deletion without --yes where no terminal can confirm.
     """
-    if not live.is_live(context, given, cluster, "sort"):
-        of_captures(given or [], wanted, sort, options)
+    if not live.is_live(context, files, cluster, "sort"):
+        of_captures(files or [], wanted, sort, options)
         return
     if delete and wanted:
         raise typer.BadParameter("not allowed together", param_hint="--group, --delete")

@@ -173,18 +173,18 @@ def _show(files: list[LogFile], to: _Output, read: Read) -> int:
     return faults
 
 
-def _files(given: list[Path]) -> Iterator[LogFile]:
+def _files(paths: list[Path]) -> Iterator[LogFile]:
     from kafkawire.log import Finding, Rule, recognise, walk
 
-    for path in given:
+    for path in paths:
         if not path.exists():
             raise InputError(f"{path}: No such file or directory")
         recognised = 0
         for file in walk(path) if path.is_dir() else [path]:
-            found = recognise(file)
-            if found is not None:
+            log_file = recognise(file)
+            if log_file is not None:
                 recognised += 1
-                yield found
+                yield log_file
             elif path.is_dir():
                 note = Finding(file, 0, Rule.UNKNOWN_FILE, "unknown file name, skipped")
                 typer.echo(printable(str(note)), err=True)

@@ -189,10 +189,10 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode(errors="surrogateescape")
 
 
-def _headers(given: list[str]) -> tuple[tuple[str, bytes | None], ...]:
+def _headers(texts: list[str]) -> tuple[tuple[str, bytes | None], ...]:
     """Parse headers; a name may be given more than once."""
     headers = []
-    for text in given:
+    for text in texts:
         name, separator, value = text.partition("=")
         if not separator or not name:
             raise typer.BadParameter(f"{text!r}: expected NAME=VALUE", param_hint="--header")

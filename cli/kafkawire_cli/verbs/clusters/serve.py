@@ -166,11 +166,11 @@ def _config(
         raise typer.BadParameter(reason, param_hint=OPTIONS.get(field, "--set")) from None
 
 
-def _settings(given: list[str]) -> dict[str, str]:
+def _settings(texts: list[str]) -> dict[str, str]:
     from kafkawire.broker.configs import Settings
     from kafkawire.broker.security.settings import check_security
 
-    values = pairs(given, "--set")
+    values = pairs(texts, "--set")
     try:
         Settings(values)
         check_security(values)
@@ -200,15 +200,15 @@ def _topic(text: str) -> tuple[str, int]:
     return name, int(count) if colon else 1
 
 
-def _tls(pem: Path, given: dict[str, str]) -> dict[str, str]:
-    """Return the key for which the option stands. given: what is set besides."""
+def _tls(pem: Path, settings: dict[str, str]) -> dict[str, str]:
+    """Return the key for which the option stands. settings: what is set besides."""
     from kafkawire.broker.configs import Settings
     from kafkawire.net.brokers.tls_contexts import KEY_PASSWORD, KEYSTORE, load_certificate
 
-    if KEYSTORE in given:
+    if KEYSTORE in settings:
         raise typer.BadParameter(f"not allowed together with {KEYSTORE}", param_hint="--tls")
     try:
-        load_certificate(str(pem), Settings(given).text(KEY_PASSWORD))
+        load_certificate(str(pem), Settings(settings).text(KEY_PASSWORD))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--tls") from None
     return {KEYSTORE: str(pem)}

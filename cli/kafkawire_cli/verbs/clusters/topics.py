@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def topics(  # noqa: PLR0913 - options of the verb
     context: typer.Context,
-    given: OptionalFiles = None,
+    files: OptionalFiles = None,
     cluster: ClusterOptions = NO_OPTIONS,
     named: Annotated[
         list[str] | None,
@@ -79,8 +79,8 @@ def topics(  # noqa: PLR0913 - options of the verb
     Exit code 1: an error of the cluster, such as an unknown topic, or a deletion that was refused
     at the prompt; 2: usage error, such as a deletion without --yes where no terminal can confirm.
     """
-    if not live.is_live(context, given, cluster, "sort"):
-        of_captures(given or [], sort, options)
+    if not live.is_live(context, files, cluster, "sort"):
+        of_captures(files or [], sort, options)
         return
     if sum(map(bool, (named, changes.create, changes.alter, changes.delete))) > 1:
         hint = "--topic, --create, --alter, --delete"
@@ -137,11 +137,11 @@ Ends = dict[tuple[str, int], tuple[int, ...]]
 """First offset and end offset of each partition, and where wanted the offset of a time."""
 
 
-async def _ends(admin: Admin, found: list[TopicInfo], timestamp: int | None) -> Ends:
+async def _ends(admin: Admin, listed: list[TopicInfo], timestamp: int | None) -> Ends:
     from kafkawire.net.admin import EARLIEST, LATEST
 
     online = [
-        (topic.name, p.partition) for topic in found for p in topic.partitions if p.leader >= 0
+        (topic.name, p.partition) for topic in listed for p in topic.partitions if p.leader >= 0
     ]
     first = await admin.list_offsets(dict.fromkeys(online, EARLIEST))
     last = await admin.list_offsets(dict.fromkeys(online, LATEST))
@@ -158,7 +158,7 @@ async def _ends(admin: Admin, found: list[TopicInfo], timestamp: int | None) -> 
     }
 
 
-def _list(found: list[TopicInfo]) -> Section:
+def _list(listed: list[TopicInfo]) -> Section:
     head = ("topic", ">partitions", ">replicas", "")
     rows = [
         (
@@ -167,7 +167,7 @@ def _list(found: list[TopicInfo]) -> Section:
             count_text(max((len(each.replicas) for each in topic.partitions), default=0)),
             _notes(topic),
         )
-        for topic in found
+        for topic in listed
     ]
     return Section("Topics", head, rows)
 

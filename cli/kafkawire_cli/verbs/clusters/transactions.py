@@ -37,7 +37,7 @@ AGE_S: Final = 900
 
 def transactions(  # noqa: PLR0913 - options of the verb
     context: typer.Context,
-    given: OptionalFiles = None,
+    files: OptionalFiles = None,
     cluster: ClusterOptions = NO_OPTIONS,
     named: Annotated[
         list[str] | None,
@@ -109,8 +109,8 @@ def transactions(  # noqa: PLR0913 - options of the verb
     Exit code 1: an error of the cluster, such as an unknown id, or a change that was refused at
     the prompt; 2: usage error, such as --abort-hanging without --yes where no terminal can confirm.
     """
-    if not live.is_live(context, given, cluster):
-        of_captures(given or [], options)
+    if not live.is_live(context, files, cluster):
+        of_captures(files or [], options)
         return
     finds = hanging or abort_hanging
     filters = bool(state or pattern or longer_than is not None)

@@ -124,11 +124,11 @@ class Spelling:
             sizes[s.name] = max(1, tags + sum(self._least(f, sizes) for f in always))
         return sizes
 
-    def _least(self, f: Field, found: dict[str, int]) -> int:
+    def _least(self, f: Field, sizes: dict[str, int]) -> int:
         if f.is_array or f.element in SIZED:
             return 1 if f.flexible & f.versions else SIZED.get(f.type, 4)
         if f.struct is not None:
-            return 1 if f.nullable else found[f.struct.name]
+            return 1 if f.nullable else sizes[f.struct.name]
         return WIRE_TYPES[f.element].size or 1
 
     def element_least(self, f: Field) -> int:

@@ -15,11 +15,11 @@ class MessagesHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        made = generate(root / "schemas", root / "pinger" / "messages", "pinger.messages")
+        generated = generate(root / "schemas", root / "pinger" / "messages", "pinger.messages")
         build_data["artifacts"] += ["pinger/messages/*.py"]
         if os.environ.get("COMPILE") == "0":
             return
-        modules = [f"pinger/messages/{module}.py" for module in made.modules.values()]
+        modules = [f"pinger/messages/{module}.py" for module in generated.modules.values()]
         native = root / "build" / "native"
         files = compile_modules(root, modules, library="pinger", out=native)
         build_data["force_include"].update({str(native / file): file for file in files})

@@ -13,9 +13,9 @@ with TemporaryDirectory() as folder:
     root = Path(folder)
     shutil.copytree(sources / "pinger", root / "pinger")
     package = root / "pinger" / "messages"
-    made = generate(sources / "schemas", package, "pinger.messages")
+    generated = generate(sources / "schemas", package, "pinger.messages")
     if library:
-        modules = [f"pinger/messages/{module}.py" for module in made.modules.values()]
+        modules = [f"pinger/messages/{module}.py" for module in generated.modules.values()]
         compile_modules(root, modules, library="pinger", out=root)
         shutil.move(root / library[0].name, library[0])
     shutil.copytree(package, messages, dirs_exist_ok=True)

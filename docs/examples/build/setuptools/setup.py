@@ -18,9 +18,9 @@ class BuildMessages(build_py):
     def run(self) -> None:
         super().run()
         root = Path("." if self.editable_mode else self.build_lib)
-        made = generate(Path("schemas"), root / "pinger" / "messages", "pinger.messages")
+        generated = generate(Path("schemas"), root / "pinger" / "messages", "pinger.messages")
         if COMPILED:
-            modules = [f"pinger/messages/{module}.py" for module in made.modules.values()]
+            modules = [f"pinger/messages/{module}.py" for module in generated.modules.values()]
             compile_modules(root, modules, library="pinger", out=root)
 
 

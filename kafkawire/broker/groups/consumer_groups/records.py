@@ -132,25 +132,25 @@ def _message(group_id: str, change: changes.Update) -> tuple[Message, Message | 
             return regex, None if resolved is None else _resolved(resolved)
 
 
-def _subscription(given: Subscription) -> ConsumerGroupMemberMetadataValue:
+def _subscription(member: Subscription) -> ConsumerGroupMemberMetadataValue:
     return ConsumerGroupMemberMetadataValue(
-        instance_id=given.instance_id,
-        rack_id=given.rack_id,
-        client_id=given.client_id,
-        client_host=given.client_host,
-        subscribed_topic_names=sorted(given.topic_names),
-        subscribed_topic_regex=given.topic_regex,
-        rebalance_timeout_ms=given.rebalance_timeout_ms,
-        server_assignor=given.server_assignor,
-        classic_member_metadata=None if given.classic is None else _classic(given.classic),
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.topic_names),
+        subscribed_topic_regex=member.topic_regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.server_assignor,
+        classic_member_metadata=None if member.classic is None else _classic(member.classic),
     )
 
 
-def _classic(given: ClassicMember) -> ClassicMemberMetadata:
+def _classic(member: ClassicMember) -> ClassicMemberMetadata:
     return ClassicMemberMetadata(
-        session_timeout_ms=given.session_timeout_ms,
+        session_timeout_ms=member.session_timeout_ms,
         supported_protocols=[
-            ClassicProtocol(name=name, metadata=metadata) for name, metadata in given.protocols
+            ClassicProtocol(name=name, metadata=metadata) for name, metadata in member.protocols
         ],
     )
 

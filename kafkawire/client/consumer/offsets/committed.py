@@ -36,7 +36,7 @@ from ..group.requests import Identity
 from ..partitions import OffsetAndMetadata, TopicPartition, by_topic
 from .committing import COORDINATOR_ERRORS, MAX_VERSION_BY_NAME, RETRIABLE_ERRORS
 
-Found: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
+Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata | None]
 
 REQUEST_KEY: Final = "committed"
 MIN_VERSION: Final = 1
@@ -62,10 +62,10 @@ class FetchCommitted:
 
 @dataclass(frozen=True, slots=True)
 class CommittedFetched:
-    """The result of a FetchCommitted. found: None where nothing is committed; empty on error."""
+    """The result of a FetchCommitted. offsets: None where nothing is committed; empty on error."""
 
     key: Hashable
-    found: Found
+    offsets: Offsets
     error: ConsumerError | None = None
 
 
@@ -199,10 +199,10 @@ class CommittedOffsets:
         return []
 
     def _complete(
-        self, request: FetchCommitted, found: Found, error: ConsumerError | None
+        self, request: FetchCommitted, offsets: Offsets, error: ConsumerError | None
     ) -> Effects:
         self.forget(request.key)
-        return [CommittedFetched(request.key, found, error)]
+        return [CommittedFetched(request.key, offsets, error)]
 
 
 def _read(

@@ -86,10 +86,10 @@ class RequestFromLeaders:
 
 @dataclass(frozen=True, slots=True)
 class LeadersResponded:
-    """The end of a RequestFromLeaders. found: the results. failed: the errors."""
+    """The end of a RequestFromLeaders. results: of all others than those of `failed`."""
 
     key: Hashable
-    found: Mapping[TopicPartition, LookupResult]
+    results: Mapping[TopicPartition, LookupResult]
     failed: Mapping[TopicPartition, ConsumerError]
 
 
@@ -110,7 +110,7 @@ class _PendingLookups:
 
     event: RequestFromLeaders
     remaining: dict[TopicPartition, int]
-    found: dict[TopicPartition, LookupResult] = field(default_factory=dict)
+    results: dict[TopicPartition, LookupResult] = field(default_factory=dict)
     failed: dict[TopicPartition, ConsumerError] = field(default_factory=dict)
     in_flight: dict[TopicPartition, int] = field(default_factory=dict)
 
@@ -281,11 +281,11 @@ class LeaderRequests:
         if isinstance(result, ConsumerError):
             pending.failed[partition] = result
         else:
-            pending.found[partition] = result
+            pending.results[partition] = result
         del pending.remaining[partition]
 
     def _complete(self, pending: _PendingLookups) -> Effects:
         if self._pending.get(pending.event.key) is not pending:
             return []
         del self._pending[pending.event.key]
-        return [LeadersResponded(pending.event.key, pending.found, pending.failed)]
+        return [LeadersResponded(pending.event.key, pending.results, pending.failed)]

@@ -155,7 +155,7 @@ class Positions:
             if each in event.failed:
                 state.failed = True
                 failed[event.failed[each]] = None
-        of_request = {each: waiting[each] for each in waiting.keys() & event.found.keys()}
+        of_request = {each: waiting[each] for each in waiting.keys() & event.results.keys()}
         effects = self._on_offsets(of_request, event) + self._on_epoch_ends(of_request, event)
         return effects + [PositionFailed(error) for error in failed]
 
@@ -245,11 +245,11 @@ class Positions:
             return [PositionFailed(event.error)] if waiting else []
         missing: list[TopicPartition] = []
         for each, state in waiting.items():
-            epoch_end = event.found.get(each)
-            if epoch_end is None:
+            committed = event.offsets.get(each)
+            if committed is None:
                 missing.append(each)
             else:
-                self._set_position(state, Position(epoch_end.offset, epoch_end.leader_epoch))
+                self._set_position(state, Position(committed.offset, committed.leader_epoch))
         return self._on_nothing_committed(missing)
 
     def _on_nothing_committed(self, partitions: list[TopicPartition]) -> Effects:
@@ -267,7 +267,7 @@ class Positions:
         """Set positions to the offsets found; to the end where no record is that late."""
         late: list[TopicPartition] = []
         for each, state in states.items():
-            offset = event.found[each]
+            offset = event.results[each]
             if isinstance(offset, OffsetAndTimestamp):
                 self._set_position(state, Position(offset.offset, offset.leader_epoch))
                 state.checked_epoch = state.checking_epoch  # the leader returned it
@@ -281,7 +281,7 @@ class Positions:
     ) -> Effects:
         effects: Effects = []
         for each, state in states.items():
-            end = event.found[each]
+            end = event.results[each]
             if not isinstance(end, EpochEnd) or state.position is None:
                 continue
             if end.leader_epoch < 0 or end.end_offset < state.position.offset:
