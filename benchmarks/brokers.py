@@ -165,9 +165,9 @@ def taken_in_turns(
             for name in rotated(brokers, turn):
                 # The mock has nothing to warm up, and deletes no topics.
                 with nullcontext(kept[name]) if name in kept else mock() as bootstrap:
-                    found = dict(_measured(bootstrap, turn, share, made=name in kept))
+                    figures = dict(_measured(bootstrap, turn, share, made=name in kept))
                 if turn >= WARM_UP:
-                    for case, value in found.items():
+                    for case, value in figures.items():
                         taken.setdefault(case, {}).setdefault(name, []).append(value)
     return taken
 
@@ -179,7 +179,7 @@ def _fixture() -> list[float]:
             (Path(folder) / name).write_text(text)
         command = [sys.executable, "-m", "pytest", "-qs", "-p", "no:randomly", folder]
         done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
-    return [float(found) for found in re.findall(r"took ([\d.]+)", done.stdout)]
+    return [float(seconds) for seconds in re.findall(r"took ([\d.]+)", done.stdout)]
 
 
 def _own_cpu() -> Iterator[tuple[str, float]]:

@@ -49,7 +49,7 @@ GROUPS: Final = {"search": ["orders", "clicks"], "archive": ["audit", "orders"]}
 
 def value(rng: random.Random, number: int, size: int) -> bytes:
     """Make a value as applications do: JSON with some text."""
-    said = {
+    fields = {
         "id": number,
         "user": f"user-{rng.randrange(10_000)}",
         "at": 1_700_000_000_000 + number,
@@ -57,7 +57,7 @@ def value(rng: random.Random, number: int, size: int) -> bytes:
         "tags": rng.sample(["new", "returning", "mobile", "web", "batch"], 2),
     }
     text = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz     ", k=max(1, size - 100)))
-    return json.dumps({**said, "note": text}).encode()
+    return json.dumps({**fields, "note": text}).encode()
 
 
 def produce(bootstrap: str, load: Load) -> None:
@@ -98,11 +98,11 @@ def consume(bootstrap: str, group: str) -> None:
     )
     consumer.subscribe(GROUPS[group])
     end = monotonic() + SECONDS
-    found = 0
-    while found < wanted:
+    received = 0
+    while received < wanted:
         if monotonic() > end:
-            raise AssertionError(f"{group}: {found} of {wanted} records")
-        found += sum(1 for message in consumer.consume(500, 0.2) if message.error() is None)
+            raise AssertionError(f"{group}: {received} of {wanted} records")
+        received += sum(1 for message in consumer.consume(500, 0.2) if message.error() is None)
     consumer.close()
 
 

@@ -46,7 +46,7 @@ class Recorded(NamedTuple):
 
 def recorded(path: Path) -> list[Recorded]:
     """Read the IPv4 packets of an Ethernet capture, or of one without a link layer."""
-    found: list[Recorded] = []
+    recordings: list[Recorded] = []
     first: int | None = None
     for block in read_capture(path):
         columns = (block.ts, block.original, block.start, block.captured, block.link)
@@ -56,8 +56,8 @@ def recorded(path: Path) -> list[Recorded]:
                 link, data, original = ETHERNET, FRAME + data, len(FRAME) + original
             if link == ETHERNET and data[12:14] == IPV4:
                 first = ts if first is None else first
-                found.append(Recorded(ts - first, original, data))
-    return found
+                recordings.append(Recorded(ts - first, original, data))
+    return recordings
 
 
 def shifted(packet: Recorded, copy: int) -> bytes:
@@ -79,8 +79,8 @@ def shifted(packet: Recorded, copy: int) -> bytes:
 def grown(recordings: Sequence[list[Recorded]], size: int) -> Iterator[bytes]:
     """Make a pcap of at least `size` bytes, piece by piece."""
     yield HEADER
-    made, copy, now = len(HEADER), 0, 1_700_000_000 * SECOND
-    while made < size:
+    written, copy, now = len(HEADER), 0, 1_700_000_000 * SECOND
+    while written < size:
         for recording in recordings:
             for packet in recording:
                 seconds, fraction = divmod(now + packet.after_ns, SECOND)
@@ -90,9 +90,9 @@ def grown(recordings: Sequence[list[Recorded]], size: int) -> Iterator[bytes]:
                 for turn in range(TURNS):
                     yield head + shifted(packet, copy + turn)
             now += recording[-1].after_ns + SECOND
-            made += TURNS * sum(16 + len(packet.data) for packet in recording)
+            written += TURNS * sum(16 + len(packet.data) for packet in recording)
             copy += TURNS
-            if made >= size:
+            if written >= size:
                 return
 
 

@@ -63,14 +63,14 @@ def with_dpkt(data: bytes) -> Callable[[], int]:
     """Bind dpkt: its reader, its Ethernet class, the fields read."""
 
     def run() -> int:
-        found = 0
+        segments = 0
         for _, packet in dpkt.pcap.Reader(io.BytesIO(data)):
             network = dpkt.ethernet.Ethernet(packet).data
             if isinstance(network, dpkt.ip.IP) and isinstance(network.data, dpkt.tcp.TCP):
                 tcp = network.data
                 _ = network.src, network.dst, tcp.sport, tcp.dport, tcp.seq, tcp.ack, tcp.flags
-                found += len(tcp.data) >= 0
-        return found
+                segments += len(tcp.data) >= 0
+        return segments
 
     return run
 

@@ -72,8 +72,8 @@ def measure(partitions: int) -> None:
         steps.done("start of the brokers")
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         topics = [NewTopic(f"t{at}", TOPIC, REPLICAS) for at in range(partitions // TOPIC)]
-        made = admin.create_topics(topics, operation_timeout=SECONDS, request_timeout=SECONDS)
-        for each in made.values():
+        futures = admin.create_topics(topics, operation_timeout=SECONDS, request_timeout=SECONDS)
+        for each in futures.values():
             each.result(SECONDS)
         led(cluster, partitions)
         steps.done("partitions created")

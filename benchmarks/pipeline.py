@@ -109,9 +109,9 @@ def measured(
 def tshark(capture: Path, form: Sequence[str]) -> list[str]:
     """Make tshark's command: with ports, and messages reassembled."""
     ports = sorted({PORT, *(port for _, ports in recordings() for port in ports)})
-    said = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
+    decode_as = [word for port in ports for word in ("-d", f"tcp.port=={port},kafka")]
     order = ["-o", "tcp.reassemble_out_of_order:TRUE"]
-    return ["tshark", "-r", str(capture), *said, *order, "-Y", "kafka", *form]
+    return ["tshark", "-r", str(capture), *decode_as, *order, "-Y", "kafka", *form]
 
 
 def ours(*arguments: str | Path, verb: str = "decode") -> list[str]:

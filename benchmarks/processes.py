@@ -58,8 +58,8 @@ class Workers(threading.Thread):
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         status = Path(f"/proc/{pid}/status").read_text()
         seconds = cpu_seconds(pid)
-        said = status.partition("VmHWM:")[2].split()
-        peak = int(said[0]) / 1024 if said else 0.0
+        fields = status.partition("VmHWM:")[2].split()
+        peak = int(fields[0]) / 1024 if fields else 0.0
         if b"java" not in command.split(b"\0")[0]:
             self.peak = max(self.peak, peak)
             self._cpu[pid] = seconds
@@ -85,12 +85,12 @@ def below(pid: int) -> list[int]:
             continue  # it ended meanwhile
         parent = int(text.rpartition(")")[2].split()[1])
         parents.setdefault(parent, []).append(int(path.parent.name))
-    found, rest = [], [pid]
+    descendants, rest = [], [pid]
     while rest:
         children = parents.get(rest.pop(), [])
-        found += children
+        descendants += children
         rest += children
-    return found
+    return descendants
 
 
 def children_of(pid: int, program: bytes) -> list[int]:

@@ -180,8 +180,8 @@ def with_perf(case: str, folder: Path, part: float, lines: int) -> bool:
     for keys, count in (("dso", 8), ("dso,symbol", lines)):
         show = ["perf", "report", "--stdio", "--no-children", "--sort", keys, "--input", str(data)]
         shown = subprocess.run(show, capture_output=True, text=True, check=True).stdout
-        found = [line for line in shown.splitlines() if line and not line.startswith("#")]
-        print("\n".join(found[:count]), end="\n\n")
+        symbols = [line for line in shown.splitlines() if line and not line.startswith("#")]
+        print("\n".join(symbols[:count]), end="\n\n")
     return True
 
 

@@ -68,14 +68,14 @@ def decode_peer(package: str, data: bytes) -> Callable[[], list[Any]]:
     reader = import_module(f"{package}.record.memory_records").MemoryRecords
 
     def decode() -> list[Any]:
-        found: list[Any] = []
+        batches: list[Any] = []
         records = reader(data)
         while records.has_next():
             batch = records.next_batch()
             if not batch.validate_crc():
                 raise AssertionError(f"{package} refuses the checksum")
-            found.extend(batch)
-        return found
+            batches.extend(batch)
+        return batches
 
     return decode
 

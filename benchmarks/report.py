@@ -35,17 +35,17 @@ def table(figures: Sequence[Figure]) -> str:
     """
     contenders = list(dict.fromkeys(f.contender for f in figures))
     cases = list(dict.fromkeys(f.case for f in figures))
-    found = {(f.case, f.contender): f for f in figures}
+    by_contender = {(f.case, f.contender): f for f in figures}
     first, *others = contenders
     unit = figures[0].unit
     head = [figures[0].suite, *(f"{name} {unit}" for name in contenders)]
     lines = [[*head, *(f"{name} / {first}" for name in others)]]
     ratios: dict[str, list[float]] = {name: [] for name in others}
     for case in cases:
-        medians = {name: found[case, name].median for name in contenders}
+        medians = {name: by_contender[case, name].median for name in contenders}
         for name in others:
             ratios[name].append(medians[name] / medians[first])
-        values = [_with_range(found[case, name]) for name in contenders]
+        values = [_with_range(by_contender[case, name]) for name in contenders]
         lines.append([case, *values, *(f"{ratios[name][-1]:.2f}" for name in others)])
     if others and len(cases) > 1:
         means = [f"{geometric_mean(ratios[name]):.2f}" for name in others]

@@ -25,12 +25,14 @@ def run(rounds: int) -> list[Figure]:
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder)
                 start = process_time()
-                made = generate_target(target, schemas_dir(), out, None, facts_of_our_schemas())
+                generated = generate_target(
+                    target, schemas_dir(), out, None, facts_of_our_schemas()
+                )
                 milliseconds = (process_time() - start) * 1e3
                 size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
             for kind, unit, value in (
                 ("CPU time", "ms", milliseconds),
-                ("files", "files", made.files),
+                ("files", "files", generated.files),
                 ("size", "kB", size / 1e3),
             ):
                 taken.setdefault((kind, unit, target), []).append(value)

@@ -65,8 +65,8 @@ def job(master: str, out: str, tables: Sequence[str], paths: Sequence[str]) -> N
     if manifest["payload"]["unaccounted"]:
         raise AssertionError(f"bytes unaccounted for: {manifest['payload']}")
     rows = [manifest["tables"][table]["rows"] for table in tables]
-    found = {"seconds": seconds, "rows": rows, "driver": driver, "start": begun - started}
-    print(json.dumps({**found, "java_before": java}))
+    figures = {"seconds": seconds, "rows": rows, "driver": driver, "start": begun - started}
+    print(json.dumps({**figures, "java_before": java}))
     spark.stop()
 
 
@@ -126,24 +126,24 @@ def shown(case: str, size: float, taken: dict[str, list[Taken]]) -> list[Figure]
     """Make figures of runs."""
     figures = []
     for name, runs in taken.items():
-        said: dict[tuple[str, str], list[float]] = {
+        by_case: dict[tuple[str, str], list[float]] = {
             ("rate", "MB/s"): [size / run.wall for run in runs],
             ("CPU time", "s"): [run.cpu + run.java_cpu for run in runs],
             ("Python's memory", "MiB"): [run.peak for run in runs],
         }
         if runs[0].java_peak:
             every = [run.cpu + run.java_cpu for run in runs]
-            said["Java's part of the CPU time", "%"] = [
+            by_case["Java's part of the CPU time", "%"] = [
                 100 * run.java_cpu / total for run, total in zip(runs, every, strict=True)
             ]
-            said["rate with the session's start", "MB/s"] = [
+            by_case["rate with the session's start", "MB/s"] = [
                 size / (run.wall + run.start) for run in runs
             ]
-            said["Java's memory", "MiB"] = [run.java_peak for run in runs]
-            said["memory, Java and a worker", "MiB"] = [run.peak + run.java_peak for run in runs]
+            by_case["Java's memory", "MiB"] = [run.java_peak for run in runs]
+            by_case["memory, Java and a worker", "MiB"] = [run.peak + run.java_peak for run in runs]
         figures += [
             figure(f"spark: {what}", case, name, unit, values)
-            for (what, unit), values in said.items()
+            for (what, unit), values in by_case.items()
         ]
     return figures
 

@@ -97,15 +97,15 @@ def watched(master: str, paths: Sequence[Path], tables: Sequence[str], folder: P
     ) as job:  # fmt: skip
         workers = Workers(os.getpid(), job.pid, apart=not master.startswith("local"))
         assert job.stdout is not None
-        said = job.stdout.read()
+        output = job.stdout.read()
         workers.leave()
     if job.returncode:
         raise AssertionError(f"the job on {master} ended with {job.returncode}")
     shutil.rmtree(out)
-    found = json.loads(said.splitlines()[-1])
-    before = found["java_before"] if master.startswith("local") else 0.0
-    python, java = workers.cpu + found["driver"], workers.java_cpu - before
+    figures = json.loads(output.splitlines()[-1])
+    before = figures["java_before"] if master.startswith("local") else 0.0
+    python, java = workers.cpu + figures["driver"], workers.java_cpu - before
     return Taken(
-        found["seconds"], python, workers.peak, tuple(found["rows"]), java, workers.java_peak,
-        found["start"],
+        figures["seconds"], python, workers.peak, tuple(figures["rows"]), java, workers.java_peak,
+        figures["start"],
     )  # fmt: skip

@@ -28,14 +28,14 @@ def planned(folder: str) -> None:
 
     before, begun, used = _peak(), perf_counter(), process_time()
     plan = make_plan(None, [folder], parse({}), lenient=True)
-    found = {
+    figures = {
         "files": len(plan.files),
         "wall": perf_counter() - begun,
         "cpu": process_time() - used,
         "before": before,
         "peak": _peak(),
     }
-    print(json.dumps(found))
+    print(json.dumps(figures))
 
 
 def _peak() -> float:
@@ -72,8 +72,8 @@ def run_files(counts: Sequence[int], rounds: int) -> list[Figure]:
 def _run(folder: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.spark.planning", str(folder)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 if __name__ == "__main__":

@@ -97,16 +97,16 @@ def job(out: str, log: str, paths: Sequence[str]) -> None:
     }  # fmt: skip
     spark = session("local[2]", settings=settings)
     spark.range(1).count()
-    found: dict[str, float] = {"begun": time.time()}
+    figures: dict[str, float] = {"begun": time.time()}
 
     def note(line: str) -> None:
         if line.startswith("plan:"):
-            found["planned"] = time.time()
+            figures["planned"] = time.time()
         elif "decoded" in line:
-            found["spilled"] = size_of(Path(out, ".rows"))
+            figures["spilled"] = size_of(Path(out, ".rows"))
 
     run(spark, paths, out, ["exchanges"], parse({}), note)
-    print(json.dumps({**found, "ended": time.time(), "written": size_of(Path(out))}))
+    print(json.dumps({**figures, "ended": time.time(), "written": size_of(Path(out))}))
     spark.stop()
 
 
@@ -131,28 +131,28 @@ def measured(megabytes: int) -> Measured:
             check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**os.environ, "SPARK_LOCAL_DIRS": str(folder / "scratch")},
         )  # fmt: skip
-        said = json.loads(done.stdout.splitlines()[-1])
+        figures = json.loads(done.stdout.splitlines()[-1])
         (events,) = log.iterdir()
-        tasks = task_times(events, said["planned"], said["ended"])
+        tasks = task_times(events, figures["planned"], figures["ended"])
     every = [each for stage in tasks.values() for each in stage]
     work = sum(end - begin for begin, end in every)
     longest = sum(max(end - begin for begin, end in stage) * len(stage) for stage in tasks.values())
     return Measured(
         mb=mb,
-        seconds=said["ended"] - said["begun"],
-        planning=said["planned"] - said["begun"],
-        serial=said["ended"] - said["planned"] - covered(every),
+        seconds=figures["ended"] - figures["begun"],
+        planning=figures["planned"] - figures["begun"],
+        serial=figures["ended"] - figures["planned"] - covered(every),
         work=work,
         stages=len(tasks),
         slowest=longest / work,
-        moved=2 * mb + 2 * said["spilled"] + said["written"],
+        moved=2 * mb + 2 * figures["spilled"] + figures["written"],
         decode=decode,
     )
 
 
 def task_times(events: Path, begin: float, end: float) -> dict[int, list[tuple[float, float]]]:
     """Read when the tasks of each stage ran from an event log, between two times."""
-    found: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+    by_phase: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
     with events.open() as lines:
         for line in lines:
             if '"SparkListenerTaskEnd"' in line:
@@ -160,8 +160,8 @@ def task_times(events: Path, begin: float, end: float) -> dict[int, list[tuple[f
                 info = event["Task Info"]
                 launched, finished = info["Launch Time"] / 1e3, info["Finish Time"] / 1e3
                 if begin - 1e-3 <= launched and finished <= end + 1e-3:
-                    found[event["Stage ID"]].append((launched, finished))
-    return dict(found)
+                    by_phase[event["Stage ID"]].append((launched, finished))
+    return dict(by_phase)
 
 
 def covered(times: Sequence[tuple[float, float]]) -> float:
@@ -209,13 +209,13 @@ def show(runs: tuple[Measured, Measured], sizes: Sequence[int], cores: Sequence[
     model = [["model", "cores", "serial s", "tasks s", "moving s", "MB/s", "of one process"]]
     for size in sizes:
         for count in cores:
-            made = predict(runs, size, count)
+            predictions = predict(runs, size, count)
             alone = size / many.mb * many.decode
-            parts = (made.serial, made.work, made.moving)
+            parts = (predictions.serial, predictions.work, predictions.moving)
             model.append(
                 [
                     f"{size} MB", str(count), *(f"{part:.1f}" for part in parts),
-                    f"{size / made.seconds:.0f}", f"{alone / made.seconds:.1f}",
+                    f"{size / predictions.seconds:.0f}", f"{alone / predictions.seconds:.1f}",
                 ]
             )  # fmt: skip
     assumed = (

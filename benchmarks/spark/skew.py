@@ -48,11 +48,11 @@ def busiest(recordings: Sequence[list[Recorded]]) -> list[Sent]:
     """Find the connection with the most bytes that was recorded from its beginning."""
     best: list[Sent] = []
     for recording in recordings:
-        found: dict[bytes, list[Sent]] = defaultdict(list)
+        by_key: dict[bytes, list[Sent]] = defaultdict(list)
         for packet in recording:
             if (one := sent(packet)) is not None:
-                found[one[0]].append(one[1])
-        whole = [each for each in found.values() if each[0].flags & SYN]
+                by_key[one[0]].append(one[1])
+        whole = [each for each in by_key.values() if each[0].flags & SYN]
         best = max([best, *whole], key=lambda each: sum(one.size for one in each))
     return best
 
@@ -109,10 +109,10 @@ def long(recordings: Sequence[list[Recorded]], size: int, count: int = 8) -> Ite
     yield HEADER
     recording = busiest(recordings)
     connections = [endless(recording, number) for number in range(1, count + 1)]
-    made = at_us = 0
-    while made < size:
+    written = at_us = 0
+    while written < size:
         for connection in connections:
             data = next(connection)
             at_us += 100
             yield struct.pack("<IIII", *divmod(at_us, 1_000_000), len(data), len(data)) + data
-            made += 16 + len(data)
+            written += 16 + len(data)

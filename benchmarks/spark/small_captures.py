@@ -107,9 +107,9 @@ def capture(number: int, seed: int = SEED) -> bytes:
     send(0, SYN, b"")
     send(1, SYN | ACK, b"")
     for correlation_id in range(rng.randint(*TURNS)):
-        made = commit(rng, f"client-{number}", correlation_id)
-        send(0, PUSH_ACK, made.request)
-        send(1, PUSH_ACK, made.response)
+        request = commit(rng, f"client-{number}", correlation_id)
+        send(0, PUSH_ACK, request.request)
+        send(1, PUSH_ACK, request.response)
     return b"".join(pieces)
 
 

@@ -84,8 +84,8 @@ def producer(cluster: Cluster) -> Actor:
     yield from begin(channel, cluster, topics)
     if rng.random() < 0.5:
         body = {"transactionalId": None, "transactionTimeoutMs": 60_000}
-        given = {"producerId": rng.randrange(1 << 40), "producerEpoch": 0}
-        yield from channel.exchange("InitProducerId", body, given)
+        producer = {"producerId": rng.randrange(1 << 40), "producerEpoch": 0}
+        yield from channel.exchange("InitProducerId", body, producer)
     rate, most = rng.lognormvariate(0, 1), rng.choice((1, 4, 20))
     while True:
         sent = []
@@ -194,9 +194,9 @@ def _join(
     waits = cluster.rng.expovariate(2)
     yield from channel.exchange("JoinGroup", request, joined, waits)
     own = {"groupId": group.name, "generationId": generation, "memberId": name}
-    given = [{"memberId": each, "assignment": data} for each, data in parts.items()]
+    assignments = [{"memberId": each, "assignment": data} for each, data in parts.items()]
     assigned = {"assignment": _assignment(group, name)}
-    yield from channel.exchange("SyncGroup", own | {"assignments": given}, assigned)
+    yield from channel.exchange("SyncGroup", own | {"assignments": assignments}, assigned)
 
 
 def _embedded(name: str, body: dict[str, Any]) -> str:
@@ -264,10 +264,10 @@ def fetcher(cluster: Cluster, group: Group) -> Actor:
 def _list_offsets(mine: list[tuple[Topic, int]]) -> tuple[dict[str, Any], dict[str, Any]]:
     requested = [{"name": topic.name, "partitions": [{"partitionIndex": index, "timestamp": -1}]}
                  for topic, index in mine]  # fmt: skip
-    found = [{"name": topic.name, "partitions": [
+    topics = [{"name": topic.name, "partitions": [
         {"partitionIndex": index, "offset": topic.ends[index], "timestamp": -1}]}
         for topic, index in mine]  # fmt: skip
-    return {"replicaId": -1, "topics": requested}, {"topics": found}
+    return {"replicaId": -1, "topics": requested}, {"topics": topics}
 
 
 def _fetch_request(

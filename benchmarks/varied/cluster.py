@@ -172,7 +172,7 @@ class Channel:
 
     def _send(self, side: int, name: str, api: str, body: Any, correlation_id: int) -> None:
         version = self.client.version(api)
-        made = body if isinstance(body, Message) else kafkawire.from_json(name, version, body)
+        message = body if isinstance(body, Message) else kafkawire.from_json(name, version, body)
         client_id = self.client.name if side == 0 else None
-        frame = kafkawire.encode_frame(made, version, correlation_id, client_id=client_id)
+        frame = kafkawire.encode_frame(message, version, correlation_id, client_id=client_id)
         self._connection.send(side, frame)

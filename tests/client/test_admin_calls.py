@@ -45,7 +45,7 @@ from kafkawire.primitives import Message
 from kafkawire.protocol.error_code import ErrorCode
 
 from .brokers import OFFSETS_PARTITIONS
-from .made import network
+from .clients import network
 from .simulation import NetworkConditions, Simulation
 
 

@@ -27,8 +27,8 @@ from kafkawire.messages.offset_commit_key import OffsetCommitKey
 from kafkawire.messages.offset_commit_value import OffsetCommitValue
 from kafkawire.protocol.error_code import ErrorCode
 from tests.client.brokers import OFFSETS_PARTITIONS
+from tests.client.clients import producer_client
 from tests.client.consumer.users import User, covered
-from tests.client.made import producer_client
 from tests.client.seeds import SEEDS, chunk
 from tests.client.simulation import NetworkConditions, Simulation
 from tests.fuzzing import replayable

@@ -23,7 +23,7 @@ from kafkawire.client.producer import (
     Send,
 )
 from kafkawire.protocol.error_code import ErrorCode
-from tests.client.made import producer_client
+from tests.client.clients import producer_client
 from tests.client.seeds import chunk
 from tests.client.simulation import NetworkConditions, Simulation
 from tests.fuzzing import replayable

@@ -29,8 +29,8 @@ from kafkawire.client.producer import (
 )
 from kafkawire.client.producer.transactions.transaction_manager import CALLS, TransactionManager
 from kafkawire.protocol.error_code import ErrorCode
+from tests.client.clients import producer_client
 from tests.client.consumer.users import User
-from tests.client.made import producer_client
 from tests.client.producer.transactional import VERSION_1, committed_values
 from tests.client.simulation import NetworkConditions, Simulation
 from tests.fuzzing import replayable, seeds

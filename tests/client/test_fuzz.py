@@ -21,10 +21,10 @@ from kafkawire.protocol import encode_frame
 from ..broker.requests import varied
 from ..fuzzing import mutate, replayable, seeds
 from . import checker
+from .clients import producer_client
 from .conditions import NetworkConditions
 from .consumer.test_scenarios import config, simulation, write
 from .consumer.users import User
-from .made import producer_client
 from .simulation import Simulation
 
 SECONDS = 20.0

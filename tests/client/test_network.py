@@ -59,7 +59,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.protocol.error_code import ErrorCode
 from tests.fuzzing import replayable
 
-from .made import network, settings
+from .clients import network, settings
 from .peers import frames, respond, versions
 from .seeds import chunk
 from .simulation import NetworkConditions, Simulation

@@ -16,7 +16,7 @@ from kafkawire.messages.metadata_response import MetadataResponse, MetadataRespo
 from kafkawire.primitives import Message
 from kafkawire.protocol.error_code import ErrorCode
 
-from .made import network
+from .clients import network
 from .peers import frames, respond, versions
 from .test_connection import TABLE
 

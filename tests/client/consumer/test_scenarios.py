@@ -26,7 +26,7 @@ from kafkawire.messages.create_partitions_response import CreatePartitionsRespon
 from kafkawire.messages.fetch_request import FetchRequest
 from kafkawire.messages.offset_commit_request import OffsetCommitRequest
 from tests.client.administering import create_partitions
-from tests.client.made import producer_client
+from tests.client.clients import producer_client
 from tests.client.simulation import NetworkConditions, Simulation
 
 from .users import User, covered

@@ -51,8 +51,8 @@ from kafkawire.messages.produce_response import (
 from kafkawire.protocol.error_code import ErrorCode
 from tests.calls import names_called
 from tests.client.administering import alter_topic
+from tests.client.clients import producer_client
 from tests.client.consumer.test_subscription import View
-from tests.client.made import producer_client
 from tests.client.simulation import NetworkConditions, Simulation
 
 CALM = NetworkConditions(0.001, 0.0, 0.0)

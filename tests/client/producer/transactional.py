@@ -31,7 +31,7 @@ from kafkawire.client.producer.transactions.states import TransactionState
 from kafkawire.client.producer.transactions.transaction_manager import TransactionManager
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.records import ControlType, control_record
-from tests.client.made import producer_client
+from tests.client.clients import producer_client
 from tests.client.simulation import NetworkConditions, Simulation
 
 CALM = NetworkConditions(0.001, 0.0, 0.0)

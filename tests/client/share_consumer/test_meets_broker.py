@@ -29,7 +29,7 @@ from kafkawire.messages.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from kafkawire.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
-from tests.client.made import producer_client
+from tests.client.clients import producer_client
 from tests.client.simulation import NetworkConditions, Simulation
 
 GROUP = 32

@@ -14,8 +14,8 @@ from tests.capture.written import BROKER, CLIENT, Scenario, request, response
 from tests.conftest import FIXTURES
 from tests.fuzzing import SOAK
 
-from . import made
-from .made import frame
+from . import frames
+from .frames import frame
 from .tshark import Item, dissect, fields, run
 
 ANY_PORT = "-o", "kafkawire.ports:9999"
@@ -281,5 +281,5 @@ def test_plausible_headers_alone_are_not_taken(tmp_path: Path) -> None:
         assert info.api_key is not None
         version = rng.randint(info.first, info.last)
         body = b"\xff" + rng.randbytes(rng.randint(40, 400))
-        scenario.send(CLIENT, made.request(info.api_key, version, 1, body), connection)
+        scenario.send(CLIENT, frames.request(info.api_key, version, 1, body), connection)
     assert not titles(scenario.save(tmp_path / "made.pcap"), *ANY_PORT)

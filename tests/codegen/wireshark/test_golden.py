@@ -18,7 +18,7 @@ from tests import golden
 from tests.capture.written import BROKER, CLIENT, Scenario
 from tests.fuzzing import SOAK
 
-from . import made, records
+from . import frames, records
 from .expected import expected, shown
 from .tshark import dissect
 
@@ -27,7 +27,7 @@ from .tshark import dissect
 def test_every_version_of_every_message(tmp_path: Path) -> None:
     """One vector of each; `make soak` takes all."""
     capture = tmp_path / "golden.pcap"
-    sent = made.golden_traffic(capture, most=1 if SOAK == 1 else None)
+    sent = frames.golden_traffic(capture, most=1 if SOAK == 1 else None)
     assert {(s.row["message"], s.version) for s in sent} == {
         (info.name, version)
         for info in REGISTRY
@@ -65,5 +65,5 @@ def as_fetched(scenario: Scenario, number: int, records: bytes) -> None:
     """Send a Fetch request, and a response that brings these bytes."""
     partition = PartitionData(records=records)
     filled = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
-    made.send(scenario, CLIENT, made.request(1, 4, number, FetchRequest().encode(4)))
-    made.send(scenario, BROKER, made.response(1, 4, number, filled.encode(4)))
+    frames.send(scenario, CLIENT, frames.request(1, 4, number, FetchRequest().encode(4)))
+    frames.send(scenario, BROKER, frames.response(1, 4, number, filled.encode(4)))

@@ -12,7 +12,7 @@ from tests.capture.written import BROKER, CLIENT, Scenario, request
 from tests.conftest import FIXTURES
 from tests.fuzzing import SOAK, mutate, replayable, seeds
 
-from . import made
+from . import frames
 from .test_conversations import experts, messages
 from .test_golden import as_fetched
 from .tshark import PREFIX, Item, dissect
@@ -24,25 +24,25 @@ MUTATED = 150
 def zeros(count: int, version: int = 0) -> bytes:
     """A frame of a Metadata request of version 0 that counts more topics than it has bytes."""
     head = bytes.fromhex("0003") + version.to_bytes(2, "big") + bytes.fromhex("00000001 0002 6d65")
-    return made.frame(head + count.to_bytes(4, "big") + bytes(100))
+    return frames.frame(head + count.to_bytes(4, "big") + bytes(100))
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", seeds(1))
 def test_mutated_messages(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
-    rows = [(key, version, sides) for (key, version), sides in sorted(made.pairs().items())]
+    rows = [(key, version, sides) for (key, version), sides in sorted(frames.pairs().items())]
     scenario = Scenario()
     for number in range(MUTATED):
         key, version, sides = rng.choice(rows)
         for side, write, name in (
-            (CLIENT, made.request, "request"),
-            (BROKER, made.response, "response"),
+            (CLIENT, frames.request, "request"),
+            (BROKER, frames.response, "response"),
         ):
             body = bytes.fromhex(rng.choice(sides[name])["hex"])[:20_000]
             sound = side == CLIENT and rng.random() < 0.5
             data = write(key, version, number, body if sound else mutate(body, rng))
-            made.send(scenario, side, data)
+            frames.send(scenario, side, data)
     with replayable(seed):
         found = dissect(scenario.save(tmp_path / "mutated.pcap")).messages
         assert len(found) >= MUTATED
@@ -57,8 +57,8 @@ def test_mutated_streams(seed: int, tmp_path: Path) -> None:
     for connection in range(40):
         for number in range(4):
             data = request("Metadata", rng.randrange(13), number, topics=[{"name": "orders"}])
-            made.send(scenario, CLIENT, mutate(data, rng, 2) or b"\0", connection)
-            made.send(scenario, BROKER, rng.randbytes(rng.randint(1, 80)), connection)
+            frames.send(scenario, CLIENT, mutate(data, rng, 2) or b"\0", connection)
+            frames.send(scenario, BROKER, rng.randbytes(rng.randint(1, 80)), connection)
     with replayable(seed):
         dissect(scenario.save(tmp_path / "mutated.pcap"))
 
@@ -98,12 +98,12 @@ def test_hostile_bodies(tmp_path: Path) -> None:
         name = message.removesuffix("Request").removesuffix("Response")
         data = bytes.fromhex("".join(body))
         write, side = (
-            (made.response, BROKER) if message.endswith("Response") else (made.request, CLIENT)
+            (frames.response, BROKER) if message.endswith("Response") else (frames.request, CLIENT)
         )
-        key = made.key_of(name)
+        key = frames.key_of(name)
         if side == BROKER:
-            made.send(scenario, CLIENT, made.request(key, int(version), number, b""))
-        made.send(scenario, side, write(key, int(version), number, data))
+            frames.send(scenario, CLIENT, frames.request(key, int(version), number, b""))
+        frames.send(scenario, side, write(key, int(version), number, data))
     assert len(messages(scenario, tmp_path)) >= len(rows)
 
 
@@ -119,7 +119,7 @@ def test_an_array_of_more_elements_than_bytes(tmp_path: Path) -> None:
 def test_a_negative_number_of_tagged_fields(tmp_path: Path) -> None:
     """The dissector goes on, as Kafka before 4.4 did."""
     body = bytes.fromhex("01" + "00" * 3 + "ffffffff0f")
-    data = made.request(made.key_of("Metadata"), 9, 1, body)
+    data = frames.request(frames.key_of("Metadata"), 9, 1, body)
     (only,) = messages(Scenario().send(CLIENT, data), tmp_path)
     assert experts(only) == ["a negative number of tagged fields (-1)"]
 

@@ -16,7 +16,7 @@ from tests import golden
 from tests.capture.wire import Packet
 from tests.capture.written import BROKER, CLIENT, Scenario, request, response
 
-from . import made
+from . import frames
 from .test_golden import as_fetched
 from .tshark import dissector
 
@@ -53,7 +53,7 @@ def both(scenario: Scenario) -> list[bytes]:
 
 
 def test_golden_messages() -> None:
-    scenario = made.golden_scenario(most=1)[0]
+    scenario = frames.golden_scenario(most=1)[0]
     assert len(both(scenario)) > 20_000
 
 

@@ -24,7 +24,7 @@ from tests.capture.written import Scenario
 from tests.codegen.written import field, struct
 from tests.conftest import FIXTURES
 
-from .made import frame
+from .frames import frame
 from .tshark import dissect, dissector, program
 
 NAME: Final = re.compile(r"[a-z0-9_]+(\.[a-z][a-z0-9_]*)+\Z")

@@ -11,7 +11,7 @@ from typing import Final
 from kafkawire.messages import REGISTRY
 from tests.conftest import ROOT, missing
 
-from . import made
+from . import frames
 from .tshark import program, run
 
 PAGE: Final = ROOT / "docs" / "wireshark.md"
@@ -22,7 +22,7 @@ UNSUPPORTED: Final = re.compile(r"Unsupported \w+ version\. Supports v0(?:-(\d+)
 
 def complaints(path: Path) -> Iterator[tuple[str, str]]:
     """Give each API with what Wireshark's dissector says of its requests."""
-    sent = made.golden_traffic(path, most=1)
+    sent = frames.golden_traffic(path, most=1)
     by_id = {str(each.correlation_id): each for each in sent if each.direction == "request"}
     text = run(
         path,
