@@ -244,7 +244,7 @@ def is_live(
             f"expected captures, or a cluster with {CLUSTER} HOST:PORT", param_hint="FILE..."
         )
     options = {each.name: each.opts[0] for each in context.command.params if each.name is not None}
-    common = {"given", "form", "wanted"}
+    common = {"files", "form", "wanted"}
     of_captures = {*ReportOptions._fields, *captures_only} - common
     wrong = of_captures if live else options.keys() - of_captures - common
     for name in sorted(wrong):

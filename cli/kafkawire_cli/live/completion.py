@@ -29,7 +29,7 @@ LIMIT_S: Final = 1.0
 """Seconds within which a cluster has to respond."""
 EXIT_S: Final = 0.2
 """Seconds in which the connections are closed."""
-CAPTURES: Final = "given"
+CAPTURES: Final = "files"
 """The parameter of verbs that read captures, unless their options name a cluster."""
 
 

@@ -19,7 +19,10 @@ from .rules.connections import ConnectionChurn, ConnectionResets, ManyConnection
 from .rules.consuming import CommitRate, GrowingLag, TinyFetches
 from .rules.errors.brokers import BROKER_ERRORS
 from .rules.errors.clients import CLIENT_ERRORS
+from .rules.errors.concurrent_transactions import ConcurrentTransactions
+from .rules.errors.consumers import CONSUMER_ERRORS
 from .rules.errors.membership import MEMBERSHIP_ERRORS
+from .rules.errors.others import other_errors
 from .rules.errors.producers import PRODUCER_ERRORS
 from .rules.fetching import DownConversion, OtherRack
 from .rules.handshakes import FailedConnections, TlsHandshakes
@@ -49,7 +52,7 @@ from .rules.waiting import BrokerStalls, HeadOfLineBlocking, ShortTimeouts
 ENTRY_POINTS: Final = "kafkawire.diagnosis"
 """The group of entry points whose objects are subclasses of `Rule`, or an `ErrorRule`."""
 
-RULES: Final[tuple[RuleDefinition, ...]] = (
+NAMED: Final[tuple[RuleDefinition, ...]] = (
     # producers
     TinyBatches,
     AcksMixed,
@@ -60,6 +63,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     AbortedTransactions,
     HangingTransactions,
     LongTransactions,
+    ConcurrentTransactions,
     HotPartitions,
     HotKeys,
     UnkeyedSkew,
@@ -71,6 +75,7 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     PollTimeouts,
     EagerBesideCooperative,
     *MEMBERSHIP_ERRORS,
+    *CONSUMER_ERRORS,
     GrowingLag,
     CommitRate,
     TinyFetches,
@@ -113,6 +118,9 @@ RULES: Final[tuple[RuleDefinition, ...]] = (
     CopiedConnections,
     UndecodedConnections,
 )
+"""The rules about troubles that have names."""
+
+RULES: Final = (*NAMED, other_errors(NAMED))
 """The rules of kafkawire."""
 
 

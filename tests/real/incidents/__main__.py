@@ -31,6 +31,7 @@ from . import (
     network,
     old_brokers,
     producing,
+    transacting,
 )
 from .cluster import Cluster, running_cluster
 from .healthy import healthy
@@ -48,6 +49,7 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         producing.unkeyed_skew,
         producing.fenced_producers,
         producing.hanging_transactions,
+        transacting.unstable_offsets,
         producing.compression,
         producing.hot_partitions,
         producing.record_timestamps,
@@ -73,6 +75,10 @@ INCIDENTS: Final[dict[str, Callable[[Broker], None]]] = {
         connecting.broker_stalls,
         connecting.unanswered_requests,
         connecting.slow_responses,
+        producing.invalid_requests,
+        connecting.other_errors,
+        java_clients.refused_delegation_tokens,
+        java_clients.late_acknowledgements,
         asyncio_clients.commit_rate_aiokafka,
         asyncio_clients.poll_timeouts_aiokafka,
         asyncio_clients.rebalance_storm_aiokafka,
@@ -109,6 +115,7 @@ CLUSTER_INCIDENTS: Final[dict[str, Callable[[Cluster], None]]] = {
         brokers.other_rack,
         brokers.broker_clocks,
         brokers.stale_brokers,
+        transacting.concurrent_transactions,
     )
 }
 """Those of three brokers."""
@@ -155,6 +162,11 @@ OLD_INCIDENTS: Final = by_name(
 """Those of a broker of Kafka 3.9.1."""
 
 
+TWIN_INCIDENTS: Final = by_name((brokers.refused_registrations,))
+"""Those after which a cluster is of no use."""
+FORGETFUL_INCIDENTS: Final = by_name((transacting.expired_transactional_ids,))
+"""Those of a broker that forgets idle producers."""
+
 Start = Callable[[Installation, Path], AbstractContextManager[Any]]
 """Runs what incidents need, in an empty folder."""
 
@@ -167,6 +179,8 @@ def main(names: list[str]) -> None:
         (CLUSTER_INCIDENTS, running_cluster, newest),
         (SITE_INCIDENTS, devices.running_site, newest),
         (LINK_INCIDENTS, link.far_broker, newest),
+        (TWIN_INCIDENTS, running_cluster, newest),
+        (FORGETFUL_INCIDENTS, transacting.forgetful, newest),
         (OLD_INCIDENTS, running, install(version=old_brokers.RELEASE)),
     ]
     for incidents, start, installation in groups:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, ElectionType, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.real.broker import free_ports
+from tests.real.broker import Broker, free_ports
 
 from .cluster import Cluster, clock_offset_of_processes, stuttering, wait_until
 from .connecting import pause, resume
@@ -288,3 +291,21 @@ def _look(cluster: Cluster, topic: str, times: int) -> None:
             admin = AdminClient({"bootstrap.servers": node.bootstrap, "client.id": "observer"})
             admin.list_topics(topic, timeout=10)
         time.sleep(4)
+
+
+def refused_registrations(cluster: Cluster) -> None:
+    """Start a broker with the id of another one, whose place it takes where that is slow."""
+    with tempfile.TemporaryDirectory() as folder:
+        port, other_port = free_ports(2)
+        first = cluster.first
+        second = Broker(first.installation, Path(folder), port, 0, first.controller_port)
+        twins = Cluster((*cluster.nodes[:2], second), (*cluster.broker_ports[:2], other_port))
+        twins.configure(3)
+        second.format_storage()
+        command = second.installation.command("kafka.Kafka", f"{folder}/server.properties")
+        with (
+            recorded("refused-registrations", *cluster.nodes, controllers=True),
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=folder) as process,
+        ):
+            time.sleep(12)
+            process.kill()

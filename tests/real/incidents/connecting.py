@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from tests.real.broker import GUEST, PASSWORD, Broker
@@ -151,3 +152,14 @@ def resume(broker: Broker) -> None:
     """Let a paused broker go on."""
     assert broker.process is not None
     broker.process.send_signal(signal.SIGCONT)
+
+
+def other_errors(broker: Broker) -> None:
+    """Delete a group that does not exist, again and again."""
+    with recorded("other-errors", broker):
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "client.id": "janitor"})
+        for _ in range(14):
+            for deleted in admin.delete_consumer_groups(["nobody"]).values():
+                with suppress(KafkaException):
+                    deleted.result()
+            time.sleep(0.15)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from tests.real.broker import Broker
@@ -16,6 +18,7 @@ from .recording import SESSION_MS, create_topic, filled, recorded
 
 PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+SLOW: Final = Path(__file__).with_name("SlowShareConsumer.java")
 STARTING_SECONDS: Final = 8
 """How long a consumer takes to join its group."""
 
@@ -115,3 +118,28 @@ def short_timeouts(broker: Broker) -> None:
             resume(broker)
             time.sleep(2)
         process.kill()
+
+
+def refused_delegation_tokens(broker: Broker) -> None:
+    """Create a delegation token on a connection that is not authenticated."""
+    with recorded("refused-delegation-tokens", broker), tempfile.TemporaryDirectory() as folder:
+        configuration = Path(folder, "client.properties")
+        configuration.write_text("client.id=concierge\n")
+        command = broker.installation.command(
+            "org.apache.kafka.tools.DelegationTokenCommand",
+            *("--bootstrap-server", broker.bootstrap, "--command-config", str(configuration)),
+            *("--create", "--max-life-time-period", "-1"),
+        )
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
+def late_acknowledgements(broker: Broker) -> None:
+    """Acknowledge records after their acquisition lock of a second has ended."""
+    topic = filled(broker, "prescriptions", 20)
+    broker.installation.run(
+        "org.apache.kafka.tools.ConfigCommand",
+        *("--bootstrap-server", broker.bootstrap, "--alter", "--group", "pharmacy"),
+        *("--add-config", "share.record.lock.duration.ms=1000,share.auto.offset.reset=earliest"),
+    )
+    with recorded("late-acknowledgements", broker):
+        broker.installation.run(str(SLOW), broker.bootstrap, "pharmacy", "dispenser", topic)

@@ -157,6 +157,16 @@ def hanging_transactions(broker: Broker) -> None:
     sender.abort_transaction(30)
 
 
+def invalid_requests(broker: Broker) -> None:
+    """Ask for acknowledgements of two replicas, which there were until Kafka 0.9."""
+    topic = create_topic(broker, "signatures")
+    with recorded("invalid-requests", broker):
+        sender = producer(broker, "typewriter", acks=2)
+        for _ in range(5):
+            sender.produce(topic, b"copy")
+            sender.flush()
+
+
 def compression(broker: Broker) -> None:
     """Send text that compresses well without compression."""
     topic = create_topic(broker, "access-log")

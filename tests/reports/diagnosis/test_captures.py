@@ -17,8 +17,8 @@ from .false_alarms import FOLDERS, OTHERS, captures, line, others
 from .stories import NOT_MESSAGES
 
 CAPTURES = sorted(path for row in FOLDERS for path in captures(row))
-ON_PURPOSE = ("fg-sweep", "kp22-old", "kcat-kf--snap200")
-"""Captures of old clients, of requests that are wrong on purpose, and with packets cut off."""
+ON_PURPOSE = ("fg-sweep", "kafkago-kf", "kp22-old", "kcat-kf--snap200")
+"""Captures of old clients, of requests that are wrong, and with packets cut off."""
 
 
 def findings(path: Path) -> list[Any]:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from kafkawire.protocol.error_code import ErrorCode
+from kafkawire.reports.diagnosis.registry import RULES
+from kafkawire.reports.diagnosis.rules.errors.others import NORMAL
 
 from .stories import Story, rules
 
@@ -76,6 +78,111 @@ def versions(code: int, times: int, every: float = 0) -> Story:
     return story
 
 
+def offsets_fetched(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    partition = {"committedOffset": -1, "metadata": "", "errorCode": int(code)}
+    topics = [{"name": "orders", "partitions": [partition]}]
+    for _ in range(times):
+        story.exchange(
+            "OffsetFetch",
+            7,
+            groupId="billing",
+            topics=[{"name": "orders", "partitionIndexes": [0]}],
+            requireStable=True,
+            response={"topics": topics},
+        ).wait(every)
+    return story
+
+
+def session_fetched(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange("Fetch", 7, sessionId=9, response={"errorCode": int(code)}).wait(every)
+    return story
+
+
+def acknowledged(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    partition = {"currentLeader": {}, "errorCode": int(code)}
+    batches = [{"lastOffset": 9, "acknowledgeTypes": [1]}]
+    for _ in range(times):
+        story.exchange(
+            "ShareAcknowledge",
+            1,
+            groupId="billing",
+            memberId="m",
+            topics=[{"partitions": [{"acknowledgementBatches": batches}]}],
+            response={"responses": [{"partitions": [partition]}]},
+        ).wait(every)
+    return story
+
+
+def shared(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange(
+            "ShareFetch", 1, groupId="billing", memberId="m", response={"errorCode": int(code)}
+        ).wait(every)
+    return story
+
+
+def streaming(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange(
+            "StreamsGroupHeartbeat",
+            0,
+            groupId="billing",
+            memberId="m",
+            response={"errorCode": int(code)},
+        ).wait(every)
+    return story
+
+
+def add_partition(story: Story, code: int) -> Story:
+    partition = {"partitionErrorCode": int(code)}
+    results = [{"name": "orders", "resultsByPartition": [partition]}]
+    return story.exchange(
+        "AddPartitionsToTxn",
+        3,
+        v3AndBelowTransactionalId="tx",
+        v3AndBelowTopics=[{"name": "orders", "partitions": [0]}],
+        response={"resultsByTopicV3AndBelow": results},
+    )
+
+
+def adding(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        add_partition(story, code).wait(every)
+    return story
+
+
+def registered(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange(
+            "BrokerRegistration", 4, clusterId="c", response={"errorCode": int(code)}
+        ).wait(every)
+    return story
+
+
+def renewed(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange("RenewDelegationToken", 2, response={"errorCode": int(code)}).wait(every)
+    return story
+
+
+def described(code: int, times: int, every: float = 0) -> Story:
+    story = Story()
+    for _ in range(times):
+        story.exchange(
+            "DescribeGroups", 5, response={"groups": [{"groupId": "g", "errorCode": int(code)}]}
+        ).wait(every)
+    return story
+
+
 class Case(NamedTuple):
     """A rule, and how many errors of which kind are a finding. fewer: how many are none."""
 
@@ -89,6 +196,8 @@ class Case(NamedTuple):
 
 
 IN_GROUP = "group", "billing"
+OF_CLIENT = "client", "tester"
+OF_ID = "transactional_id", "tx"
 OF_BROKER = "broker", "10.0.0.2:9092"
 CASES = [
     Case("stale-metadata", ErrorCode.NOT_LEADER_OR_FOLLOWER, produced, 12, 9, 0.2),
@@ -178,6 +287,41 @@ CASES = [
         49,
         subject=("client", "tester"),
     ),
+    Case("unknown-topics", ErrorCode.INCONSISTENT_TOPIC_ID, fetched, 7, 4, 1),
+    Case(
+        "unstable-offsets", ErrorCode.UNSTABLE_OFFSET_COMMIT, offsets_fetched, 10, 9, 0.3, IN_GROUP
+    ),
+    Case("late-acknowledgements", ErrorCode.INVALID_RECORD_STATE, acknowledged, 1, 0, 0, IN_GROUP),
+    Case(
+        "expired-transactional-ids", ErrorCode.INVALID_PRODUCER_ID_MAPPING, adding, 1, 0, 0, OF_ID
+    ),
+    Case(
+        "refused-registrations",
+        ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+        registered,
+        6,
+        4,
+        1.5,
+        OF_BROKER,
+    ),
+    Case(
+        "refused-delegation-tokens",
+        ErrorCode.DELEGATION_TOKEN_EXPIRED,
+        renewed,
+        1,
+        0,
+        0,
+        OF_CLIENT,
+    ),
+    Case("invalid-requests", ErrorCode.INVALID_REQUIRED_ACKS, produced, 3, 2, 0, OF_CLIENT),
+    Case("refused-changes", ErrorCode.NON_EMPTY_GROUP, described, 2, 1, 0, OF_CLIENT),
+    Case("refused-members", ErrorCode.STREAMS_TOPOLOGY_FENCED, streaming, 1, 0, 0, IN_GROUP),
+    Case("refused-transactions", ErrorCode.TRANSACTION_ABORTABLE, ended, 1, 0, 0, OF_ID),
+    Case("other-errors", ErrorCode.SHARE_SESSION_LIMIT_REACHED, shared, 11, 9, 0.2, OF_CLIENT),
+    Case(
+        "other-errors", ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_fetched, 11, 9, 0.2, OF_CLIENT
+    ),
+    Case("other-errors", ErrorCode.GROUP_ID_NOT_FOUND, described, 11, 9, 0.2, OF_CLIENT),
 ]
 
 
@@ -209,6 +353,7 @@ def test_fewer_errors_are_none(case: Case, tmp_path: Path) -> None:
         ("authentication-failures", ErrorCode.SASL_AUTHENTICATION_FAILED, authenticated, 5),
         ("static-members-fighting", ErrorCode.FENCED_INSTANCE_ID, heartbeats, 3),
         ("offset-resets", ErrorCode.OFFSET_OUT_OF_RANGE, fetched, 50),
+        ("unstable-offsets", ErrorCode.UNSTABLE_OFFSET_COMMIT, offsets_fetched, 300),
     ],
 )
 def test_many_errors_are_critical(
@@ -218,6 +363,34 @@ def test_many_errors_are_critical(
     assert rules(write(code, times, every), tmp_path)[rule]["severity"] == "critical"
     less = rules(write(code, times - 1, every), tmp_path)[rule]
     assert less["severity"] != "critical"
+
+
+def test_a_transaction_waits_for_the_markers_of_the_one_before(tmp_path: Path) -> None:
+    story = adding(ErrorCode.CONCURRENT_TRANSACTIONS, 60, 0.02)
+    finding = rules(story, tmp_path)["concurrent-transactions"]
+    assert finding["subject"] == {"client": "tester", "transactional_id": "tx"}
+    assert (finding["severity"], finding["count"]) == ("warning", 60)
+    assert 1.1e9 < finding["cost"]["time_ns"] < 1.3e9
+    endless = adding(ErrorCode.CONCURRENT_TRANSACTIONS, 40, 1)
+    assert rules(endless, tmp_path)["concurrent-transactions"]["severity"] == "critical"
+
+
+def test_a_retry_for_each_transaction_is_normal(tmp_path: Path) -> None:
+    story = Story()
+    for _ in range(200):
+        for code in (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE):
+            add_partition(story, code).wait(0.02)
+    assert rules(story, tmp_path) == {}
+
+
+def test_every_error_has_a_rule_or_is_normal() -> None:
+    covered = frozenset[int]().union(*(rule.error_codes for rule in RULES))
+    assert frozenset(ErrorCode) - covered == NORMAL
+
+
+@pytest.mark.parametrize("code", sorted(NORMAL))
+def test_errors_with_which_nothing_is_wrong(code: int, tmp_path: Path) -> None:
+    assert rules(described(code, 100, 0.2), tmp_path) == {}
 
 
 def test_errors_in_a_moment_are_an_election(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ WHO: Final[dict[str, dict[str, object]]] = {
     "broker-clocks": {},
     "stale-brokers": {},
     "old-versions": {"client": "mainframe"},
+    "expired-transactional-ids": {"client": "envoy", "transactional_id": "envoy-1"},
+    "concurrent-transactions": {"client": "relay", "transactional_id": "relay-1"},
+    "unstable-offsets": {"client": "successor", "group": "bookkeeping"},
+    "late-acknowledgements": {"client": "dispenser", "group": "pharmacy"},
+    "refused-registrations": {"client": "3"},
+    "refused-delegation-tokens": {"client": "concierge"},
+    "invalid-requests": {"client": "typewriter"},
 }
 """Incident, which begins with the name of its rule -> whom the first finding is about.
 
@@ -100,6 +107,7 @@ NOTICES: Final[dict[str, dict[str, object]]] = {
     "small-segments": {"address": "192.0.2.1"},
     "copied-connections": {},
     "undecoded-connections": {"address": "127.0.0.1"},
+    "other-errors": {"client": "janitor"},
 }
 """Incidents in which nothing fails -> whom the only finding is about."""
 

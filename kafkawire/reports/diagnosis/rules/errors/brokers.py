@@ -102,6 +102,37 @@ BROKER_ERRORS: Final = (
         reference="KIP-112",
     ),
     ErrorRule(
+        name="refused-registrations",
+        description=(
+            "A controller refuses the registration or the heartbeats of a broker or controller: "
+            "the node does not become, or stay, part of the cluster."
+        ),
+        by=By.BROKER,
+        error_codes=frozenset(
+            {
+                ErrorCode.DUPLICATE_BROKER_REGISTRATION,
+                ErrorCode.INCONSISTENT_CLUSTER_ID,
+                ErrorCode.INVALID_REGISTRATION,
+                ErrorCode.BROKER_ID_NOT_REGISTERED,
+                ErrorCode.STALE_BROKER_EPOCH,
+                ErrorCode.INCONSISTENT_VOTER_SET,
+            }
+        ),
+        thresholds=(
+            errors_threshold(5, "a broker that restarts waits until its old session has ended"),
+            seconds_threshold(5, "a controller that moves causes errors for a moment"),
+            critical_threshold(50, "the node does not come up"),
+        ),
+        cause=(
+            "DUPLICATE_BROKER_REGISTRATION: two processes have the same node.id. "
+            "INCONSISTENT_CLUSTER_ID: the directory of the node is of another cluster. "
+            "INVALID_REGISTRATION: the node lacks a feature of the cluster."
+        ),
+        advice="Read the log of the node and compare node.id, cluster.id and log.dirs.",
+        confidence=Confidence.MEDIUM,
+        reference="KIP-631, KIP-853",
+    ),
+    ErrorRule(
         name="request-timeouts",
         description=(
             "A broker returns REQUEST_TIMED_OUT: replicas did not acknowledge records, or a "

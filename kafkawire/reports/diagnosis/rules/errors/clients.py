@@ -57,7 +57,13 @@ CLIENT_ERRORS: Final = (
             "a topic is being created are normal."
         ),
         by=By.TOPIC,
-        error_codes=frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}),
+        error_codes=frozenset(
+            {
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                ErrorCode.UNKNOWN_TOPIC_ID,
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+            }
+        ),
         thresholds=(
             errors_threshold(5, "a topic that is created automatically causes one to three"),
             seconds_threshold(5, "creating a topic takes less"),
@@ -96,8 +102,9 @@ CLIENT_ERRORS: Final = (
     ErrorRule(
         name="refused-changes",
         description=(
-            "A controller refuses to create or change a topic or a configuration: a policy, a "
-            "quota or the number of brokers does not allow it, or a value is not valid."
+            "A broker or controller refuses to create, change or delete a topic, a group, a user "
+            "or a configuration: a policy, a quota, its state or the number of brokers does not "
+            "allow it, or a value is not valid."
         ),
         by=By.CLIENT,
         error_codes=frozenset(
@@ -109,13 +116,20 @@ CLIENT_ERRORS: Final = (
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
                 ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+                ErrorCode.NON_EMPTY_GROUP,
+                ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
+                ErrorCode.TOPIC_DELETION_DISABLED,
+                ErrorCode.REASSIGNMENT_IN_PROGRESS,
+                ErrorCode.UNACCEPTABLE_CREDENTIAL,
+                ErrorCode.FEATURE_UPDATE_FAILED,
             }
         ),
         thresholds=(errors_threshold(2, "a single one may be somebody's try"),),
         cause=(
             "INVALID_REPLICATION_FACTOR: fewer brokers than replicas are registered. "
             "POLICY_VIOLATION: create.topic.policy.class.name or alter.config.policy.class.name. "
-            "THROTTLING_QUOTA_EXCEEDED: controller_mutation_rate of the user or client."
+            "THROTTLING_QUOTA_EXCEEDED: controller_mutation_rate of the user or client. "
+            "NON_EMPTY_GROUP, GROUP_SUBSCRIBED_TO_TOPIC: the group has members."
         ),
         advice=(
             "Read the error message in the response (kafkawire decode); look for brokers that are "
@@ -143,6 +157,72 @@ CLIENT_ERRORS: Final = (
             "Check sasl.mechanism and sasl.jaas.config of the client, and the credentials and "
             "sasl.enabled.mechanisms of the broker."
         ),
+    ),
+    ErrorRule(
+        name="refused-delegation-tokens",
+        description=(
+            "A broker refuses to create, renew, end or describe a delegation token, or says that "
+            "it has expired."
+        ),
+        by=By.CLIENT,
+        error_codes=frozenset(
+            {
+                ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED,
+                ErrorCode.DELEGATION_TOKEN_NOT_FOUND,
+                ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH,
+                ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+                ErrorCode.DELEGATION_TOKEN_EXPIRED,
+                ErrorCode.INVALID_PRINCIPAL_TYPE,
+            }
+        ),
+        thresholds=(
+            errors_threshold(1, "tokens are renewed before they expire"),
+            critical_threshold(20, "the client goes on with a token that is not valid"),
+        ),
+        cause=(
+            "DELEGATION_TOKEN_EXPIRED, DELEGATION_TOKEN_NOT_FOUND: the token was not renewed in "
+            "time. DELEGATION_TOKEN_AUTH_DISABLED: the brokers have no "
+            "delegation.token.secret.key. DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: the connection is "
+            "not authenticated, or by a token."
+        ),
+        advice=(
+            "Compare how often tokens are renewed with delegation.token.expiry.time.ms and "
+            "delegation.token.max.lifetime.ms of the broker."
+        ),
+        reference="KIP-48",
+    ),
+    ErrorRule(
+        name="invalid-requests",
+        description=(
+            "A broker says that a request of a client is not valid: the client, or an option of "
+            "it, is wrong, and every such request fails."
+        ),
+        by=By.CLIENT,
+        error_codes=frozenset(
+            {
+                ErrorCode.INVALID_REQUEST,
+                ErrorCode.INVALID_REQUIRED_ACKS,
+                ErrorCode.INVALID_FETCH_SIZE,
+                ErrorCode.OFFSET_METADATA_TOO_LARGE,
+                ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+                ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+                ErrorCode.TELEMETRY_TOO_LARGE,
+            }
+        ),
+        thresholds=(
+            errors_threshold(3, "a single one may be somebody's try"),
+            critical_threshold(50, "the client goes on without success"),
+        ),
+        cause=(
+            "INVALID_REQUIRED_ACKS: acks is not 0, 1 or all. OFFSET_METADATA_TOO_LARGE: the text "
+            "committed with an offset is longer than offset.metadata.max.bytes of the broker. "
+            "UNSUPPORTED_FOR_MESSAGE_FORMAT: the log has records of an old format."
+        ),
+        advice=(
+            "Read the error message in the response (kafkawire decode), and change the option of "
+            "the client."
+        ),
+        confidence=Confidence.HIGH,
     ),
     ErrorRule(
         name="authorization-failures",

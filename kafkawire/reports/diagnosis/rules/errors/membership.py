@@ -104,8 +104,8 @@ MEMBERSHIP_ERRORS: Final = (
         name="refused-members",
         description=(
             "A coordinator refuses a member because of its configuration: its session timeout is "
-            "outside of what the broker allows, the group is full, or its name, assignor or "
-            "regular expression is not valid."
+            "outside of what the broker allows, the group is full, or its name, assignor, regular "
+            "expression or topology (Kafka Streams) is not valid."
         ),
         by=By.GROUP,
         error_codes=frozenset(
@@ -115,6 +115,9 @@ MEMBERSHIP_ERRORS: Final = (
                 ErrorCode.INVALID_GROUP_ID,
                 ErrorCode.UNSUPPORTED_ASSIGNOR,
                 ErrorCode.INVALID_REGULAR_EXPRESSION,
+                ErrorCode.STREAMS_INVALID_TOPOLOGY,
+                ErrorCode.STREAMS_INVALID_TOPOLOGY_EPOCH,
+                ErrorCode.STREAMS_TOPOLOGY_FENCED,
             }
         ),
         thresholds=(
@@ -124,10 +127,11 @@ MEMBERSHIP_ERRORS: Final = (
         cause=(
             "INVALID_SESSION_TIMEOUT: session.timeout.ms is not between "
             "group.min.session.timeout.ms and group.max.session.timeout.ms. "
-            "GROUP_MAX_SIZE_REACHED: the group has group.max.size members."
+            "GROUP_MAX_SIZE_REACHED: the group has group.max.size members. "
+            "STREAMS_TOPOLOGY_FENCED: the group has members of a newer version of the application."
         ),
         advice="Change the key of the client, or the limit of the broker.",
-        reference="KIP-389, KIP-848",
+        reference="KIP-389, KIP-848, KIP-1071",
     ),
     ErrorRule(
         name="static-members-fighting",

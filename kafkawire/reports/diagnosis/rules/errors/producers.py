@@ -105,6 +105,7 @@ PRODUCER_ERRORS: Final = (
             {
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
                 ErrorCode.INVALID_TXN_STATE,
+                ErrorCode.TRANSACTION_ABORTABLE,
             }
         ),
         thresholds=(
@@ -115,13 +116,14 @@ PRODUCER_ERRORS: Final = (
             "INVALID_TRANSACTION_TIMEOUT: transaction.timeout.ms of the producer is longer than "
             "transaction.max.timeout.ms of the broker, 15 minutes by default. "
             "INVALID_TXN_STATE: the transaction had ended, for "
-            "example after its timeout."
+            "example after its timeout. "
+            "TRANSACTION_ABORTABLE: a broker could not verify that the transaction is open."
         ),
         advice=(
             "Compare transaction.timeout.ms with the limit of the broker; let the application "
             "close the producer after such an error and create a new one."
         ),
-        reference="KIP-98, KIP-360",
+        reference="KIP-98, KIP-360, KIP-890, KIP-1050",
     ),
     ErrorRule(
         name="fenced-producers",
@@ -152,5 +154,28 @@ PRODUCER_ERRORS: Final = (
             "how long transactions take (kafkawire transactions)."
         ),
         confidence=Confidence.MEDIUM,
+    ),
+    ErrorRule(
+        name="expired-transactional-ids",
+        description=(
+            "A coordinator does not know the producer id of a transactional producer, or has "
+            "another one for its transactional.id: the transaction fails."
+        ),
+        by=By.TRANSACTIONAL_ID,
+        error_codes=frozenset({ErrorCode.INVALID_PRODUCER_ID_MAPPING}),
+        thresholds=(
+            errors_threshold(1, "a producer that commits now and then gets none"),
+            critical_threshold(10, "the producer goes on without success"),
+        ),
+        cause=(
+            "The producer was idle for longer than transactional.id.expiration.ms of the broker "
+            "(7 days by default), the partition of __transaction_state lost records, or the client "
+            "states a producer id that it never had, such as 0 instead of -1."
+        ),
+        advice=(
+            "Let the application close the producer after this error and create a new one; raise "
+            "transactional.id.expiration.ms if producers are idle for so long."
+        ),
+        reference="KIP-98, KIP-360",
     ),
 )
