@@ -18,11 +18,15 @@ INCIDENTS: Final = (
     "authentication-failures",
     "authorization-failures",
     "broker-errors",
+    "concurrent-transactions",
     "expelled-members",
     "fenced-producers",
+    "invalid-requests",
+    "late-acknowledgements",
     "metadata-storm",
     "oversize-records",
     "rebalance-storm-aiokafka",
+    "refused-registrations",
     "rejected-requests",
     "request-timeouts",
     "short-timeouts",
@@ -32,6 +36,7 @@ INCIDENTS: Final = (
     "too-few-in-sync-replicas",
     "unanswered-requests",
     "unknown-topics",
+    "unstable-offsets",
 )
 LACKING: Final = {"one-way-captures", "capture-loss", "undecoded-connections"}
 """Rules about what a capture does not have."""

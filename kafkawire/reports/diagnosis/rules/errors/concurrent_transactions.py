@@ -18,17 +18,23 @@ from ...finding import Confidence, Finding, Occurrences, Setting, Severity, Subj
 from ...rule import Rule, Scene, Subjects, Threshold, client_of
 
 CONCURRENT: Final = ErrorCode.CONCURRENT_TRANSACTIONS
+RETRY_NS: Final = 2_000_000_000
+"""Within which a client tries again: retry.backoff.max.ms is a second by default."""
 
 
 class Waits:
-    """The waits of a transactional id. since_ns: when the present one began, None for none."""
+    """The waits of a transactional id.
 
-    __slots__ = ("count", "longest_ns", "seen", "since_ns")
+    since_ns, last_ns: when the present one began, and its last error; since_ns None without one.
+    errors: of the present one. count, longest_ns: of those with enough errors.
+    """
+
+    __slots__ = ("count", "errors", "last_ns", "longest_ns", "seen", "since_ns")
 
     def __init__(self) -> None:
         self.seen = Occurrences()
         self.since_ns: int | None = None
-        self.count = self.longest_ns = 0
+        self.errors = self.count = self.longest_ns = self.last_ns = 0
 
 
 class ConcurrentTransactions(Rule):
@@ -51,6 +57,7 @@ class ConcurrentTransactions(Rule):
     entities = frozenset({ERROR_CODES})
     error_codes = frozenset({CONCURRENT})
     thresholds = (
+        Threshold("errors", 4, "errors", "fewer in a row are retries whose success was lost"),
         Threshold("seconds", 1, "s", "markers are written within milliseconds"),
         Threshold("critical", 30, "s", "a broker that has the partitions does not come back"),
     )
@@ -71,12 +78,16 @@ class ConcurrentTransactions(Rule):
             if CONCURRENT not in entities.error_codes:
                 waits.since_ns = None
                 continue
-            if waits.since_ns is None:
-                waits.since_ns = request.time_ns
-                waits.count += 1
+            retried_ns = since(waits.last_ns, request.time_ns) or 0
+            if waits.since_ns is None or retried_ns > RETRY_NS:  # or the success was not captured
+                waits.since_ns, waits.errors = request.time_ns, 0
+            waits.errors += 1
+            waits.count += waits.errors == self.limits["errors"]
             waits.seen.add(response, request.length + response.length + 2 * SIZE)
+            waits.last_ns = response.time_ns
             waited_ns = since(waits.since_ns, response.time_ns) or 0
-            waits.longest_ns = max(waits.longest_ns, waited_ns)
+            if waits.errors >= self.limits["errors"]:
+                waits.longest_ns = max(waits.longest_ns, waited_ns)
 
     def findings(self) -> list[Finding]:
         """Return the producers that waited for long."""
