@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
+from functools import cache
 from typing import Final, NamedTuple
 
 from ..messages.api_key import ApiKey
@@ -285,6 +286,7 @@ def handler_of(key: ApiKey) -> str:
     return APIS[key].handler or key.name.lower()
 
 
+@cache
 def served_on(listener: Listener) -> frozenset[ApiKey]:
     """Return the APIs that a listener serves."""
     return frozenset(key for key, api in APIS.items() if listener & api.listeners)

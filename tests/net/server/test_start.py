@@ -20,10 +20,10 @@ async def started_and_stopped() -> None:
 
 
 def test_a_broker_starts_and_stops_in_few_calls() -> None:
-    """A broker in memory: 5,400 with Python 3.11, a millisecond or two."""
+    """A broker in memory: 4,500 with Python 3.11, 4,300 with 3.14, a millisecond or two."""
     for _ in range(2):  # what is imported and computed once is there
         asyncio.run(started_and_stopped())
-    assert calls(lambda: asyncio.run(started_and_stopped())) <= 5_700
+    assert calls(lambda: asyncio.run(started_and_stopped())) <= 4_800
 
 
 def test_the_clock_of_a_node_begins_with_the_node(
