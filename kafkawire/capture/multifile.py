@@ -27,7 +27,7 @@ from .exchanges.exchanges import Ended
 from .files.blocks import NO_TIME, Block
 from .files.packet_headers import PcapBlock
 from .files.source import Watch, read_capture
-from .frames.decoding import LocatedItem, located
+from .frames.decoding import LocatedItem, RawFrame, located
 from .packets.kinds import Kind, passed_over, udp_ports
 from .packets.segment_rows import PASSED_OVER, SegmentRows, ordinary_rows
 from .packets.undecoded import Skipped
@@ -157,8 +157,9 @@ class Traffic:
     several times only if `repeatable`. Raises OSError and KeyLogError for the key log, ValueError
     for an invalid tunnel.
     first_ns: when the first packet was captured; None before it is read. other_packets: packets of
-    the files read so far that carry no TCP. has_rows: whether there was a row so far. on_problem:
-    called for each problem of a file; other readers, made by `again`, do not call it.
+    the files read so far that carry no TCP. has_rows, has_messages: whether there was a row so far,
+    and one of a message. on_problem: called for each problem of a file; other readers, made by
+    `again`, do not call it.
     """
 
     def __init__(  # noqa: PLR0913 - options of a reader, by name
@@ -190,7 +191,7 @@ class Traffic:
         self.tunnels = tunnels
         self.leave_out_copies = leave_out_copies
         self.other_packets = 0
-        self.has_rows = False
+        self.has_rows = self.has_messages = False
         self.on_problem: OnProblem = no_report
 
     def __iter__(self) -> Iterator[Located | Ended]:
@@ -215,7 +216,7 @@ class Traffic:
             ended.append(as_ended(connection, client, connection.id))
 
         for batch in self._read(end):
-            self.has_rows = self.has_rows or bool(batch)
+            self._note(batch)
             items: list[LocatedItem | Ended] = [*ended, *batch]
             ended.clear()
             if items:
@@ -225,8 +226,13 @@ class Traffic:
         """Do as `batches`, without the ends of connections."""
         for batch in self._read(None):
             if batch:
-                self.has_rows = True
+                self._note(batch)
                 yield batch
+
+    def _note(self, batch: Sequence[LocatedItem]) -> None:
+        if batch and not self.has_messages:
+            self.has_rows = True
+            self.has_messages = any(map(_is_message, batch))
 
     def _read(self, on_end: OnEnd | None) -> Iterator[list[LocatedItem]]:
         """Read the captures; yields an empty batch after each block, so that ends are not late."""
@@ -293,6 +299,12 @@ class Traffic:
         file, number = file_and_packet(packet)
         source = self.sources[file]
         return str(source) if isinstance(source, str | Path) else "-", number
+
+
+def _is_message(entry: LocatedItem) -> bool:
+    """Return whether an item has the header of a message."""
+    item = entry.item
+    return (item.request if isinstance(item, RawFrame) else item.api_key) is not None
 
 
 def problem_row(problem: str, packet: int) -> Row:

@@ -127,8 +127,7 @@ class Reading:
     context: topic names and packet positions. watch: progress of reading. refused: number of given
     files that are not captures. where: only exchanges of which a message matches are passed, and
     other rows that match; matched: how many rows were passed with a filter; hint: what may be meant
-    by a filter that matches none. has_messages: whether there was a row of a known API.
-    interrupted: whether it was not read to its end.
+    by a filter that matches none. interrupted: whether it was not read to its end.
     """
 
     def __init__(
@@ -141,7 +140,6 @@ class Reading:
         self.where = where
         self.matched = 0
         self.hint = ""
-        self.has_messages = False
         self.interrupted = False
 
     def read(self, *collectors: Collector) -> None:
@@ -162,8 +160,6 @@ class Reading:
                     continue
                 located = decode(item)
                 row = located.row
-                if row.api_key is not None:
-                    self.has_messages = True
                 of_api, others = handlers_of[row.status]
                 for handle in of_api(row.api_key, others):
                     handle(located)

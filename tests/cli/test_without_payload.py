@@ -45,6 +45,10 @@ CONTENTS = {
     ),
 }
 MORE_VERBS = [
+    ["sql", "SELECT api_name FROM exchanges"],
+    ["sql", "SELECT f.rule FROM findings f, exchanges"],
+    ["top"],
+    ["top", "--speed", "1000000"],
     ["diagnose"],
     ["report", "-o", "-"],
     ["decode", "--rotated"],
@@ -69,6 +73,36 @@ def test_what_a_capture_has_instead_is_said(verb: list[str], content: str, tmp_p
     if verb == ["decode"]:  # reads each file by itself
         noted = f"{tmp_path / 'a.pcap.gz'}: {noted}"
     assert result.stderr == f"kafkawire {verb[0]}: {noted}"
+
+
+WITHOUT_MESSAGES = [
+    *[verb for verb in VERBS if verb not in (["summary"], ["decode"])],
+    ["decode", "--table", "records", "--jobs", "2"],
+    ["sql", "SELECT api_name FROM exchanges"],
+    ["sql", "SELECT f.rule FROM findings f, exchanges"],
+    ["top"],
+]
+"""Verbs that do not show what is missing in a capture."""
+
+
+@pytest.mark.parametrize("verb", WITHOUT_MESSAGES, ids=" ".join)
+def test_packets_cut_to_their_headers_have_no_messages(verb: list[str], tmp_path: Path) -> None:
+    frames = [
+        wire.Packet(wire.ethernet(wire.ipv4(wire.tcp(40000, 9092, sequence, bytes(100))))[:54], 154)
+        for sequence in (1, 101)
+    ]
+    (tmp_path / "a.pcap").write_bytes(wire.pcap(frames))
+    result = run(*verb, tmp_path / "a.pcap")
+    assert result.exit_code == 0
+    noted = "no Kafka messages in 2 packets; see kafkawire summary"
+    assert result.stderr == f"kafkawire {verb[0]}: {noted}\n"
+
+
+def test_statements_of_a_prompt_have_one_line(tmp_path: Path) -> None:
+    statements = b"SELECT count(*) FROM exchanges; SELECT count(*) FROM lag;"
+    result = run("sql", captured(tmp_path / "a.pcap", handshake()), stdin=statements)
+    assert result.stdout.count("0") == 2
+    assert result.stderr.count("no Kafka messages") == 1
 
 
 @pytest.mark.parametrize("jobs", ["1", "2", "9"])

@@ -16,7 +16,7 @@ import typer
 
 from kafkawire.display import padded, plural, printable, text_width
 
-from ..input.captures.progress import note_without_rows
+from ..input.captures.progress import note_problems_alone, note_without_rows
 from ..input.filters import NOTHING_MATCHES
 from ..input.options import Form
 from ..input.sources import INTERRUPTED
@@ -108,9 +108,8 @@ def print_capture_report(
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
-    packets, has_rows = captures.watch.packets, captures.traffic.has_rows
-    if nothing != NOTHING and has_rows and captures.where is None and not captures.has_messages:
-        print_note(f"no Kafka messages in {plural(packets, 'packet')}; see kafkawire summary")
+    if nothing != NOTHING and captures.where is None:
+        note_problems_alone(captures.traffic, captures.watch.packets)
     exit_if_incomplete(captures)
 
 

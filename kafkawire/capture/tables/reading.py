@@ -63,7 +63,7 @@ def read(  # noqa: PLR0913 - options by name
     package = None if registry is None else registry.name
     chosen = checked(where, [table], package)
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
-    batches = read_together(Context(traffic, secrets, limits), [table], batch_rows)
+    batches = read_traffic(traffic, [table], batch_rows, secrets=secrets)
     matching = batches if chosen is None else _matching(batches, chosen, traffic)
     return (batch for _, batch in matching)
 
@@ -97,10 +97,22 @@ def read_tables(  # noqa: PLR0913 - options by name
     chosen = checked(where, wanted, package)
     traffic = _traffic(source, ports, limits, brokers, watch, reassembly, keylog, package, tunnels)
     traffic.on_problem = on_problem
-    is_bare = not bodies and wanted == ["messages"]
-    context = (_BareContext if is_bare else Context)(traffic, secrets, limits)
-    batches = read_together(context, wanted, batch_rows)
+    batches = read_traffic(traffic, wanted, batch_rows, secrets=secrets, bodies=bodies)
     return batches if chosen is None else _matching(batches, chosen, traffic)
+
+
+def read_traffic(
+    traffic: Traffic,
+    names: Sequence[str],
+    batch_rows: int = BATCH_ROWS,
+    *,
+    secrets: bool = False,
+    bodies: bool = True,
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Read several tables of captures that are read as one; other arguments: `read_tables`."""
+    is_bare = not bodies and names == ["messages"]
+    context = (_BareContext if is_bare else Context)(traffic, secrets, traffic.limits)
+    return read_together(context, names, batch_rows)
 
 
 def checked(

@@ -118,6 +118,18 @@ def _bar() -> Bar:
     )
 
 
+def note_without_messages(traffic: Traffic, packets: int) -> None:
+    """Write a note on captures that were read, if they have packets but no message."""
+    note_without_rows(traffic, packets)
+    note_problems_alone(traffic, packets)
+
+
+def note_problems_alone(traffic: Traffic, packets: int) -> None:
+    """Write a note on captures that were read, if they have rows, but none of a message."""
+    if traffic.has_rows and not traffic.has_messages and packets:
+        print_note(f"no Kafka messages in {plural(packets, 'packet')}; see kafkawire summary")
+
+
 def note_without_rows(traffic: Traffic, packets: int, name: str = "") -> None:
     """Write a note on captures that were read, if they have packets but no row.
 

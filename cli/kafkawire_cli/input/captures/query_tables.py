@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import QueryError
 
-from .progress import progress
+from .progress import note_without_messages, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from kafkawire.capture.multifile import OnProblem
+    from kafkawire.capture.multifile import OnProblem, Traffic
     from kafkawire.sql import Names
 
     from ..sources import Known
+    from .progress import Progress
 
 
 class Shown(NamedTuple):
@@ -48,6 +51,8 @@ class QueryTables:
         self._sources = sources
         self._brokers = brokers
         self._shown = shown
+        self._noted = False
+        self._context = copy_context()  # DuckDB reads in threads of its own
 
     def read(self, names: Sequence[str], columns: Names) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Read tables; see `kafkawire.sql.Read`. Raises QueryError for a stream read twice."""
@@ -64,9 +69,29 @@ class QueryTables:
             yield from self._messages(others, columns)
 
     def _reports(self, names: Sequence[str]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        from kafkawire.capture.multifile import Traffic
         from kafkawire.reports.reading import Reading
         from kafkawire.reports.tables import read_report_tables
+
+        with self._traffic() as (traffic, watch):
+            yield from read_report_tables(Reading(traffic, watch), names)
+
+    def _messages(
+        self, names: Sequence[str], columns: Names
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        from kafkawire.capture.tables.reading import read_traffic
+        from kafkawire.capture.tables.redaction import redacted
+
+        bodies = columns is None or "body" in columns
+        with self._traffic() as (traffic, _):
+            for name, batch in read_traffic(
+                traffic, names, secrets=self._shown.secrets, bodies=bodies
+            ):
+                yield name, redacted(name, batch) if self._shown.redact else batch
+
+    @contextmanager
+    def _traffic(self) -> Iterator[tuple[Traffic, Progress]]:
+        """Open the captures for a pass; the first one notes captures without messages."""
+        from kafkawire.capture.multifile import Traffic
 
         brokers = self._brokers
         with progress(self._sources, drawn=not sys.stdout.isatty()) as watch:
@@ -79,26 +104,7 @@ class QueryTables:
                 tunnels=brokers.tunnels,
             )
             traffic.on_problem = self._on_problem
-            yield from read_report_tables(Reading(traffic, watch), names)
-
-    def _messages(
-        self, names: Sequence[str], columns: Names
-    ) -> Iterator[tuple[str, pa.RecordBatch]]:
-        from kafkawire.capture.tables import read_tables
-        from kafkawire.capture.tables.redaction import redacted
-
-        brokers, shown = self._brokers, self._shown
-        with progress(self._sources, drawn=not sys.stdout.isatty()) as watch:
-            for name, batch in read_tables(
-                self._sources,
-                names,
-                ports=brokers.ports,
-                brokers=brokers.addresses,
-                secrets=shown.secrets,
-                watch=watch,
-                keylog=brokers.keylog,
-                tunnels=brokers.tunnels,
-                bodies=columns is None or "body" in columns,
-                on_problem=self._on_problem,
-            ):
-                yield name, redacted(name, batch) if shown.redact else batch
+            yield traffic, watch
+        if not self._noted:
+            self._context.run(note_without_messages, traffic, watch.packets)
+            self._noted = True

@@ -147,7 +147,7 @@ def _watch(
     from kafkawire.reports.reading import Reading
     from kafkawire.reports.windows import Windows
 
-    from ...input.captures.progress import Progress
+    from ...input.captures.progress import Progress, note_without_messages
     from ...input.captures.replay import Replay, ReplayedWindows
 
     with keyboard() as keys:
@@ -174,6 +174,8 @@ def _watch(
             captures.read(windows, *([] if diagnosis is None else diagnosis.all_collectors))
     if not watch.packets and not shown.ticker.quit:
         print_note("no packets")
+    elif watch.packets and not traffic.has_messages:
+        note_without_messages(traffic, watch.packets)
     elif where is not None and not captures.matched:
         print_note(f"{NOTHING_MATCHES}{captures.hint}")
 
