@@ -8,6 +8,7 @@ from kafkawire.capture.tables.extraction.group_event import (
     FAILED,
     REBALANCE_ENDED,
     REBALANCE_STARTED,
+    EventType,
     GroupEvent,
 )
 from kafkawire.protocol.error_code import ErrorCode
@@ -20,10 +21,14 @@ NOT_OF_MEMBERS: Final = frozenset({FAILED, REBALANCE_STARTED})
 
 
 def _client_of(one: GroupEvent, member: Member | None) -> str | None:
-    """Return the client id of an event, if it is about one client."""
+    """Return the client id of an event, if it is about one client.
+
+    A member that the coordinator removes before it has an id has no other name.
+    """
     if member is not None:
         return member.client_id
-    return one.client_id if one.type in NOT_OF_MEMBERS else None
+    without_id = one.type is EventType.REMOVED and not (one.member_id or one.group_instance_id)
+    return one.client_id if without_id or one.type in NOT_OF_MEMBERS else None
 
 
 def _failure(one: GroupEvent) -> str:

@@ -280,6 +280,15 @@ def test_a_member_missing_in_the_next_generation_is_removed(tmp_path: Path) -> N
     assert "m2" not in {one["member_id"] for one in group_report(path)["members"]}
 
 
+def test_a_member_removed_without_an_id_has_the_name_of_its_client(tmp_path: Path) -> None:
+    scenario = Scenario().request("JoinGroup", 5, groupId="g", protocolType="consumer")
+    scenario.respond("JoinGroup", 5, errorCode=25)
+    path = scenario.save(tmp_path / "a.pcap")
+    [event] = group_report(path)["timeline"]
+    assert (event["event"], event["member_id"], event["client_id"]) == ("removed", None, "tester")
+    assert "tester  is removed: JoinGroup failed with UNKNOWN_MEMBER_ID" in text("groups", path)
+
+
 def test_an_unfinished_rebalance_is_reported(tmp_path: Path) -> None:
     scenario = joined(Scenario(), "m1", 1, ["m1"])
     scenario.request("Heartbeat", 3, groupId="g", memberId="m1", generationId=1)
