@@ -132,7 +132,8 @@ def address(part: str, default_port: int | None = None) -> tuple[str, int]:
     if not colon or part.endswith("]"):
         host, port = part, "" if default_port is None else str(default_port)
     bare = host.removeprefix("[").removesuffix("]")
-    if ":" in bare and not host.startswith("["):
+    opened = host.startswith("[")
+    if opened != host.endswith("]") or (":" in bare and not opened):
         raise ValueError(f"invalid address {part!r}: write IPv6 in brackets, [::1]:9092")
     if not bare:
         raise ValueError(f"invalid address {part!r}: no host, expected host:port")

@@ -60,6 +60,7 @@ def test_defaults_are_valid_values(keys: Mapping[str, Key]) -> None:
         ("bootstrap.servers", "http://localhost:9092", "a URL, expected host:port"),
         ("bootstrap.servers", "localhost:0", "between 1 and 65535"),
         ("bootstrap.servers", "::1:9092", "brackets"),
+        ("bootstrap.servers", "[::1", "brackets"),
         ("bootstrap.servers", " , ", "at least one host:port"),
         ("bootstrap.servers", 9092, "expected host:port,host:port"),
         ("client.id", "", "non-empty string"),

@@ -248,9 +248,12 @@ def test_a_capture_without_kafka(page: Page, tmp_path_factory: pytest.TempPathFa
     scenario = Scenario()
     scenario.send(0, b"GET / HTTP/1.1\r\n\r\n").close()
     folder = tmp_path_factory.mktemp("none")
-    address = written(tmp_path_factory, scenario.save(folder / "none.pcap"))
+    path = scenario.save(folder / "none.pcap")
+    address = written(tmp_path_factory, path)
     page.open(address)
     assert "No consumer groups" in page.do("document.getElementById('chart-group').textContent")
+    problems = report("summary", path, options=("--port", "9092"))["problems"]
+    assert tile(page, "problems in decoding") == sum(each["count"] for each in problems)
     assert_quiet(page, address)
 
 
