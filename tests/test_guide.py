@@ -92,6 +92,13 @@ def test_every_target_is_listed() -> None:
     assert sorted(listed) == sorted(["python", *TARGETS])
 
 
+@pytest.mark.parametrize("page", sorted(GUIDE.glob("*.md")), ids=lambda page: page.stem)
+def test_a_guide_begins_with_the_question_of_its_reader(page: Path) -> None:
+    title, first, *_ = page.read_text(encoding="utf-8").split("\n\n")
+    assert first.startswith("You ")
+    assert "?" in title + first.partition("`")[0]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
