@@ -1,7 +1,7 @@
 """Draws what commands print as SVG files: `python -m docs.screenshots [FOLDER]`, docs/images/.
 
-The same output gives the same bytes, so that a test detects outdated pictures; that of a page
-with charts, which Chromium draws, has no test.
+The same output gives the same bytes, so that a test detects outdated pictures; of that of a page
+with charts, which Chromium draws, a test holds the size alone.
 """
 
 from __future__ import annotations

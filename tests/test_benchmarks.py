@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import compare, measure, report
+from benchmarks import builds, compare, measure, report, startup
 from benchmarks.clients import records as clients
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
@@ -149,6 +149,30 @@ def test_tables_cost_what_their_columns_cost_and_more() -> None:
 
 
 @pytest.mark.timeout(120)
+def test_the_demo_is_timed_in_a_clone_that_has_nothing_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def spent(command: list[str], *, cwd: Path, **_: object) -> builds.Spent:
+        assert command == ["make", "demo"]
+        assert (cwd / "Makefile").is_file()
+        assert not (cwd / ".venv").exists()
+        return builds.Spent(clock=47.0, processor=15.0)
+
+    monkeypatch.setattr(builds, "spent", spent)
+    figures = [(each.case, each.contender, each.median) for each in builds.run([builds.DEMO])]
+    assert figures == [("make demo", "clock", 47.0), ("make demo", "processor", 15.0)]
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_what_is_timed_is_a_first_test_that_passes(failing: bool) -> None:
+    script = startup.SCRIPTS["pytest, a first test with a broker"]
+    if failing:
+        with pytest.raises(AssertionError, match="ended with 1"):
+            startup.milliseconds(script.replace('== [b"apples"]', "== []"))
+    else:
+        assert min(startup.milliseconds(script)) > 0
+
+
 def test_processes_that_share_work_print_the_same_when_they_are_measured() -> None:
     figures = run_jobs(1, megabytes=3, traffic=["calls"])
     # one capture and several, two forms, clock and processor

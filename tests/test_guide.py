@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -105,6 +106,26 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", text):
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), target
+
+
+def test_make_docs_draws_the_pictures_anew(tmp_path: Path) -> None:
+    (tmp_path / "ready-hot").touch()  # installed, as here
+    done = subprocess.run(
+        ["make", "--dry-run", "docs", f"VENV={tmp_path}"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert f"{tmp_path}/bin/python -m docs.screenshots build/site/images\n" in done.stdout
+
+
+def test_the_picture_of_a_page_has_the_size_that_is_drawn() -> None:
+    """Its pixels are Chromium's; `python -m docs.screenshots` draws it."""
+    drawn = screenshots.page_picture()
+    assert drawn.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", drawn[16:24])
+    assert (width, height) == (screenshots.PAGE_WIDTH, screenshots.PAGE_HEIGHT)
 
 
 @pytest.mark.parametrize("name", screenshots.COMMANDS)
