@@ -206,9 +206,14 @@ def test_slowest_exchanges_link_to_their_bodies(page: Page, group_range: str) ->
 def test_groups(page: Page, group_range: str) -> None:
     page.open(group_range)
     found = rows(page, "table-rebalances")
-    assert [(row[1], row[2]) for row in found] == [
+    assert [(row[5], row[6]) for row in found] == [
         ("a member joins", "cons-A"),
         ("a member joins", "cons-B"),
+    ]
+    shown = [[text.removeprefix("2026-11-21 03:58:") for text in row[:5]] for row in found]
+    assert shown == [  # duration: end less start; unavailable: end less when consumption stopped
+        ["27.152000", "27.152000", "30.154000", "3 s", "3 s"],
+        ["31.115000", "31.155000", "36.116000", "5 s", "4.96 s"],
     ]
     names = "[...document.querySelectorAll('#chart-group .ytick text')].map((o) => o.textContent)"
     assert {"cons-A", "cons-B", "rebalances"} <= set(page.do(names))

@@ -16,11 +16,13 @@ function drawGroups() {
   drawGantt(group, byId("rows").value);
   drawLag(group);
   table("table-rebalances", [
-    { title: "rebalance", value: (row) => row.from_ms, text: (row) => timeOfMs(row.from_ms), short: true },
-    plainColumn("cause", "reason", { wide: true }), plainColumn("client", "client"),
+    { title: "start", value: (row) => row.started_ms, text: (row) => timeOfMs(row.started_ms), short: true },
+    { title: "consumption stopped", value: (row) => row.stops ? row.from_ms : -1,
+      text: (row) => row.stops ? timeOfMs(row.from_ms) : row.until_ms === null ? "" : "no: members continued", short: true },
+    { title: "end", value: (row) => row.until_ms ?? Infinity, text: (row) => row.until_ms === null ? "not ended" : timeOfMs(row.until_ms), short: true },
     durationColumn("duration", "duration_ns"),
-    { title: "unavailable", number: true, value: (row) => row.stopped_ns ?? -1,
-      text: (row) => row.stops ? duration(row.stopped_ns) : row.until_ms === null ? "not ended" : "no: members continued" },
+    { title: "unavailable", number: true, value: (row) => row.stopped_ns ?? -1, text: (row) => row.stops ? duration(row.stopped_ns) : "" },
+    plainColumn("cause", "reason", { wide: true }), plainColumn("client", "client"),
     countColumn("members", "members"),
     { title: "generation", number: true, value: (row) => row.generation },
   ], group.rebalances, { noun: "rebalances", left_out: group.left_out.rebalances, none: "No rebalances.", sentences: true });

@@ -102,6 +102,7 @@ def _absence(one: Absence, group: GroupHistory) -> dict[str, Any]:
 
 def _rebalance(one: Rebalance) -> dict[str, Any]:
     return {
+        "started_ms": one.started_ns / 1e6,
         "from_ms": one.noticed_ns / 1e6,
         "until_ms": None if one.ended_ns is None else one.ended_ns / 1e6,
         "reason": shown_text(one.reason or "unknown cause"),
