@@ -7,6 +7,7 @@ EndTxn it is unknown, and without an end it is hanging.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -202,3 +203,17 @@ class IdHistory:
 def errors_json(errors: Counter[int]) -> dict[str, int]:
     """Return error codes by name."""
     return {ErrorCode.name_of(code): n for code, n in errors.most_common()}
+
+
+ORDERS: Final[dict[str, Callable[[IdHistory], tuple[int, ...]]]] = {
+    "harm": lambda one: (
+        one.current is None,
+        -one.counts[State.ABORTED],
+        -one.counts[State.UNKNOWN],
+        -(one.durations.max or 0),
+    ),
+    "duration": lambda one: (-(one.durations.max or 0),),
+    "transactions": lambda one: (-one.counts.total(),),
+    "id": lambda _: (),
+}
+"""Orders of transactional ids; those that are equal are sorted by id."""

@@ -24,7 +24,7 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
 from .reading import Collector, Reading
-from .transaction import IdHistory, Producer, State, Transaction
+from .transaction import ORDERS, IdHistory, Producer, State, Transaction
 
 FENCED: Final = frozenset(
     {
@@ -58,12 +58,14 @@ class Transactions(Collector):
         self._histories: dict[str, IdHistory] = {}
         self.last_ns = NO_TIME
 
+    def in_order(self, order: str) -> list[IdHistory]:
+        """Return the histories in one of ORDERS."""
+        return sorted(self.all, key=ORDERS[order])
+
     @property
     def all(self) -> list[IdHistory]:
-        """Return the histories: those with hanging transactions first, then by id."""
-        return sorted(
-            self._histories.values(), key=lambda one: (one.current is None, one.transactional_id)
-        )
+        """Return the histories, by id."""
+        return sorted(self._histories.values(), key=lambda one: one.transactional_id)
 
     def finish(self) -> None:
         """Handle the end of the capture: explain what is still open."""

@@ -81,8 +81,58 @@ def test_groups_that_stood_still_longest_come_first() -> None:
     assert names == sorted(names)
 
 
-def test_a_live_cluster_has_no_such_order() -> None:
-    shown = run("groups", "-b", "localhost:1", "--sort", "lag")
+def transacted(folder: Path) -> Path:
+    """Capture an id with many transactions, and those with an aborted, a long and an open one."""
+    scenario = Scenario()
+    commits: dict[str, list[int | None]] = {
+        "many": [0, 0, 0],
+        "aborted": [1],
+        "long": [5],
+        "open": [None],
+    }
+    for producer, (name, durations) in enumerate(commits.items()):
+        for seconds in durations:
+            scenario.request(
+                "AddPartitionsToTxn", 3, v3AndBelowTransactionalId=name,
+                v3AndBelowProducerId=producer,
+                v3AndBelowTopics=[{"name": "orders", "partitions": [0]}],
+            )  # fmt: skip
+            results = [{"name": "orders", "resultsByPartition": [{"partitionIndex": 0}]}]
+            scenario.respond("AddPartitionsToTxn", 3, resultsByTopicV3AndBelow=results)
+            if seconds is None:
+                continue
+            scenario.wait(seconds)
+            committed = name != "aborted"
+            ended: dict[str, Any] = {
+                "transactionalId": name,
+                "producerId": producer,
+                "committed": committed,
+            }
+            scenario.request("EndTxn", 3, **ended).respond("EndTxn", 3)
+    return scenario.save(folder / "a.pcap")
+
+
+@pytest.mark.parametrize(
+    ("order", "ids"),
+    [
+        ("harm", ["open", "aborted", "long", "many"]),
+        ("duration", ["long", "aborted", "many", "open"]),
+        ("transactions", ["many", "aborted", "long", "open"]),
+        ("id", ["aborted", "long", "many", "open"]),
+    ],
+)
+def test_transactions_that_are_open_and_aborted_ones_come_first(
+    order: str, ids: list[str], tmp_path: Path
+) -> None:
+    shown = report("transactions", transacted(tmp_path), options=("--sort", order))
+    assert [one["transactional_id"] for one in shown["transactional_ids"]] == ids
+
+
+@pytest.mark.parametrize(
+    "arguments", [("groups", "--sort", "lag"), ("transactions", "--sort", "id")]
+)
+def test_a_live_cluster_has_no_such_order(arguments: tuple[str, ...]) -> None:
+    shown = run(*arguments, "-b", "localhost:1")
     assert shown.exit_code == 2
     assert "only allowed with captures" in shown.stderr
 

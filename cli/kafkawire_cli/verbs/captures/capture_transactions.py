@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ...input.options import DEFAULTS, Files, ReportOptions
@@ -12,7 +13,18 @@ if TYPE_CHECKING:
     from ...render.report import Section
 
 
-def transactions(files: Files, options: ReportOptions = DEFAULTS) -> None:
+class IdOrder(StrEnum):
+    """Orders of transactional ids; those that are equal are sorted by id."""
+
+    HARM = "harm"
+    DURATION = "duration"
+    TRANSACTIONS = "transactions"
+    ID = "id"
+
+
+def transactions(
+    files: Files, options: ReportOptions = DEFAULTS, sort: IdOrder = IdOrder.HARM
+) -> None:
     """Show the transactions in captures, and what became of them."""
     bound = options.limit()
     with reading(files, options) as captures:
@@ -23,7 +35,7 @@ def transactions(files: Files, options: ReportOptions = DEFAULTS) -> None:
         collector = Transactions(captures)
         captures.read(collector)
         collector.finish()
-    histories = collector.all
+    histories = collector.in_order(sort.value)
     shown = top(histories, bound)
 
     def sections() -> list[Section]:

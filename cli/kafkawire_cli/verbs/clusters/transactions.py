@@ -19,6 +19,7 @@ from ...live.completion import complete_topic
 from ...live.unknown_names import described_topics
 from ...render.consumed_records import timestamp_text
 from ...render.report import Section, print_report, ranges_text
+from ..captures.capture_transactions import IdOrder
 from ..captures.capture_transactions import transactions as of_captures
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ def transactions(  # noqa: PLR0913 - options of the verb
         ),
     ] = False,
     confirmation: ChangeOptions = NO_CHANGE_OPTIONS,
+    sort: Annotated[
+        IdOrder, typer.Option(help="Sort transactional ids of captures by this.")
+    ] = IdOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Show transactions: partitions, aborts, hanging ones.
@@ -109,8 +113,8 @@ def transactions(  # noqa: PLR0913 - options of the verb
     Exit code 1: an error of the cluster, such as an unknown id, or a change that was refused at
     the prompt; 2: usage error, such as --abort-hanging without --yes where no terminal can confirm.
     """
-    if not live.is_live(context, files, cluster):
-        of_captures(files or [], options)
+    if not live.is_live(context, files, cluster, "sort"):
+        of_captures(files or [], options, sort)
         return
     finds = hanging or abort_hanging
     filters = bool(state or pattern or longer_than is not None)
