@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import FIXTURES, ROOT
+from tests.pages import PAGES, blocks
 
+HISTORY = {"CHANGELOG.md", "CONTRIBUTING.md"}
+"""Pages that name what was, or what will be."""
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -51,6 +54,16 @@ def test_the_metadata_say_whose_it_is_and_for_what() -> None:
     }
     assert f"Programming Language :: Python :: 3.{least}" in versions
     assert not any(one.startswith("License ::") for one in known)  # PEP 639: `license` says it
+
+
+def test_a_command_that_adds_an_extra_says_where_it_works() -> None:
+    """No package index has kafkawire, so that it adds to an installation."""
+    lines = [line for block in blocks(language="sh") for line in block.text.splitlines()]
+    adding = [line for line in lines if line.startswith("pip install 'kafkawire[")]
+    assert len(adding) >= 4
+    assert all("# where kafkawire is installed" in line for line in adding)
+    pages = [path.read_text("utf-8") for path in PAGES if path.name not in HISTORY]
+    assert not any(re.search(r"pip install (--\S+ )*kafkawire(?![-\w\[])", page) for page in pages)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/capture.md", "docs/tables.md", "docs/log.md"])
