@@ -7,9 +7,7 @@ as in Kafka. When the leader changes, the new coordinator loads the partition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import mul
-from struct import unpack
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...primitives import Message
 from ...protocol import ErrorCode
@@ -20,6 +18,7 @@ from ..network.request_channel import RequestChannel
 from ..request import DELAYED, Outcome, Request
 from ..topics import NO_LEADER
 from .coordinator_log import CoordinatorLog
+from .java_collections import java_hash
 
 if TYPE_CHECKING:
     from .coordinator import Coordinator
@@ -28,20 +27,6 @@ if TYPE_CHECKING:
     from .usage import Usage
 
 M = TypeVar("M", bound=Message)
-POWERS: Final = tuple(pow(31, power, 1 << 32) for power in range(63, -1, -1))
-"""Powers of 31 down to 1: hashes 64 code units at a time, as group ids may be 32 KB long."""
-
-
-def java_hash(text: str) -> int:
-    """Return Java's String.hashCode: a signed int32 over UTF-16 code units."""
-    data = text.encode("utf-16-be", "surrogatepass")
-    units = unpack(f">{len(data) // 2}H", data)
-    total = 0
-    for at in range(0, len(units), len(POWERS)):
-        part = units[at : at + len(POWERS)]
-        factors = POWERS[-len(part) :]
-        total = (31 * total * factors[0] + sum(map(mul, part, factors))) & 0xFFFFFFFF
-    return total - 0x100000000 if total & 0x80000000 else total
 
 
 def partition_for(group_id: str, partitions: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkawire import ErrorCode
-from kafkawire.broker.groups.coordinators import java_hash, partition_for
+from kafkawire.broker.groups.coordinators import partition_for
+from kafkawire.broker.groups.java_collections import java_hash
 from kafkawire.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkawire.messages.join_group_response import JoinGroupResponse
 from kafkawire.messages.sync_group_request import SyncGroupRequest

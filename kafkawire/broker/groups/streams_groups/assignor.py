@@ -1,16 +1,17 @@
 """The server-side task assignor `sticky`, as Kafka's StickyTaskAssignor.
 
 Invariant: each task is active at one member; a process has no copy of a task twice. Members keep
-what they can within their share of the tasks; processes get tasks by their number of members.
+what they can within their share of the tasks; processes get tasks by their number of members. Of
+equals the first is that of Kafka, which Java's hash tables and heaps decide.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple
 
+from ..java_collections import PriorityQueue, hash_order
 from .tasks import Task, Tasks
 
 STICKY: Final = "sticky"
@@ -40,12 +41,11 @@ class Subtopologies(NamedTuple):
 class _Process:
     """A process with its members: how many tasks each has."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.counts: dict[str, int] = {}
+    def __init__(self, member_ids: Iterable[str]) -> None:
+        self.counts = dict.fromkeys(hash_order(member_ids), 0)
         self.tasks: set[Task] = set()
         self._total = 0
-        self._by_load: list[tuple[int, int, str]] | None = None
+        self._by_load: PriorityQueue[str] | None = None
 
     @property
     def load(self) -> float:
@@ -66,13 +66,12 @@ class _Process:
     def add_to_least_loaded(self, task: Task) -> tuple[str, int]:
         """Give a task to the member with the fewest; return it, and how many it has."""
         if self._by_load is None:
-            self._by_load = [
-                (count, at, member_id) for at, (member_id, count) in enumerate(self.counts.items())
-            ]
-            heapify(self._by_load)
-        _, at, member_id = heappop(self._by_load)
+            self._by_load = PriorityQueue()
+            for member_id, count in self.counts.items():
+                self._by_load.add(count, member_id)
+        member_id = self._by_load.poll()
         count = self._add(member_id, task)
-        heappush(self._by_load, (count, at, member_id))
+        self._by_load.add(count, member_id)
         return member_id, count
 
 
@@ -102,16 +101,20 @@ class _Assignment:
         self.active: defaultdict[str, set[Task]] = defaultdict(set)
         self.standby: defaultdict[str, set[Task]] = defaultdict(set)
         self._replicas = standby_replicas
-        self._processes: dict[str, _Process] = {}
-        self._process_of: dict[str, _Process] = {}
+        of_process: defaultdict[str, list[str]] = defaultdict(list)
+        for member in members:
+            of_process[member.process_id].append(member.member_id)
+        processes = (each.process_id for each in members)
+        self._processes = [
+            _Process(of_process[each])
+            for each in hash_order(processes, len(members), computed=True)
+        ]
+        self._process_of = {
+            member_id: process for process in self._processes for member_id in process.counts
+        }
         self._last_active: dict[Task, str] = {}
         copies: defaultdict[Task, list[tuple[bool, int, str]]] = defaultdict(list)
         for member in members:
-            process = self._processes.get(member.process_id)
-            if process is None:
-                process = self._processes[member.process_id] = _Process(len(self._processes))
-            process.counts[member.member_id] = 0
-            self._process_of[member.member_id] = process
             self._last_active.update(dict.fromkeys(member.assigned.active, member.member_id))
             for task in member.assigned.standby:
                 copies[task].append((False, -member.offsets.get(task, 0), member.member_id))
@@ -139,12 +142,12 @@ class _Assignment:
         for task in rest:
             if not self._keep_active(task, self._least_loaded(self._copies.get(task, ()))):
                 new.append(task)
-        heap = self._by_load()
+        by_load = self._by_load()
         for task in sorted(new):
-            _, number, process = heappop(heap)
+            process = by_load.poll()
             member_id, count = process.add_to_least_loaded(task)
             self._took_active(member_id, task, count)
-            heappush(heap, (process.load, number, process))
+            by_load.add(process.load, process)
 
     def _keep_active(self, task: Task, member_id: str | None) -> bool:
         if member_id is None:
@@ -160,10 +163,11 @@ class _Assignment:
         self._active_quota.taken(count)
         self._quota.taken(count)
 
-    def _by_load(self) -> list[tuple[float, int, _Process]]:
-        heap = [(each.load, each.number, each) for each in self._processes.values()]
-        heapify(heap)
-        return heap
+    def _by_load(self) -> PriorityQueue[_Process]:
+        by_load = PriorityQueue[_Process]()
+        for process in self._processes:
+            by_load.add(process.load, process)
+        return by_load
 
     def _least_loaded(self, member_ids: Iterable[str], without: Task | None = None) -> str | None:
         """Return a member whose process and who itself have fewer tasks than those before it.
@@ -191,10 +195,10 @@ class _Assignment:
                 if not self._keep_standby(task):
                     rest.append((task, self._replicas - done))
                     break
-        heap = self._by_load()
+        by_load = self._by_load()
         for task, count in sorted(rest, reverse=True):
             for _ in range(count):
-                if not self._give_standby(task, heap):
+                if not self._give_standby(task, by_load):
                     break  # there are not enough processes
 
     def _keep_standby(self, task: Task) -> bool:
@@ -215,19 +219,19 @@ class _Assignment:
         self.standby[member_id].add(task)
         self._quota.taken(count)
 
-    def _give_standby(self, task: Task, heap: list[tuple[float, int, _Process]]) -> bool:
+    def _give_standby(self, task: Task, by_load: PriorityQueue[_Process]) -> bool:
         """Give a copy to the least loaded process that does not have the task."""
-        passed = []
+        polled = []
         placed = False
-        while heap and not placed:
-            load, number, process = heappop(heap)
+        while by_load and not placed:
+            process = by_load.poll()
             if task not in process.tasks:
                 member_id, count = process.add_to_least_loaded(task)
                 self._took_standby(member_id, task, count)
-                load, placed = process.load, True
-            passed.append((load, number, process))
-        for each in passed:
-            heappush(heap, each)
+                placed = True
+            polled.append(process)
+        for process in reversed(polled):
+            by_load.add(process.load, process)
         return placed
 
 
@@ -240,7 +244,9 @@ def sticky(
     """
     if not members:
         return {}
-    assignment = _Assignment(members, subtopologies, standby_replicas)
+    by_id = {each.member_id: each for each in members}
+    in_order = [by_id[each] for each in hash_order(by_id)]
+    assignment = _Assignment(in_order, subtopologies, standby_replicas)
     assignment.assign_active(subtopologies.all())
     if standby_replicas:
         assignment.assign_standby(subtopologies.all(stateful=True))
