@@ -210,8 +210,11 @@ class TransactionCoordinator:
             transaction = Transaction(key, new) if transaction is None else transaction.rotated(new)
         now_ms = self._now_ms(now)
         if transaction.state is S.ONGOING:
+            rotates = transaction.is_exhausted and request.version >= EPOCH_BUMPED
+            if rotates and new == NONE:
+                return [ProducerIdNeeded(request)]
             busy = Result(request.reply_to, E.CONCURRENT_TRANSACTIONS)
-            return self._write(transaction.fenced(now_ms), busy, now)
+            return self._write(transaction.fenced(now_ms, new if rotates else NONE), busy, now)
         epochs = next_epochs(transaction, request.producer_epoch)
         if epochs is None:
             return [Result(request.reply_to, E.PRODUCER_FENCED)]

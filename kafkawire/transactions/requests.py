@@ -17,7 +17,8 @@ class InitProducerId(NamedTuple):
     """A producer begins, and fences its predecessors.
 
     producer_id, producer_epoch: those that it has, NONE for a producer that starts (KIP-360).
-    new_producer_id: one that is unused; NONE until `ProducerIdNeeded`.
+    new_producer_id: one that is unused; NONE until `ProducerIdNeeded`. version: transaction.version
+    of the cluster.
     """
 
     reply_to: int
@@ -26,6 +27,7 @@ class InitProducerId(NamedTuple):
     producer_id: int = NONE
     producer_epoch: int = NONE
     new_producer_id: int = NONE
+    version: int = 0
 
 
 class AddPartitions(NamedTuple):

@@ -97,12 +97,13 @@ class Transaction:
             version=version,
         )
 
-    def fenced(self, now_ms: int) -> Self:
+    def fenced(self, now_ms: int, next_producer_id: int = NONE) -> Self:
         """Return the value whose transaction is aborted with an epoch that no producer has."""
         return replace(
             self.after(Trigger.FENCE, now_ms),
             producer_epoch=self.producer_epoch + 1,
             last_producer_epoch=NONE,
+            next_producer_id=next_producer_id,
         )
 
     def ended(self, commit: bool, version: int, next_producer_id: int, now_ms: int) -> Self:

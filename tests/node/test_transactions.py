@@ -13,6 +13,7 @@ from kafkawire.messages.list_transactions_response import ListTransactionsRespon
 from kafkawire.messages.produce_request import (
     ProduceRequest,
 )
+from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.messages.transaction_log_value import TransactionLogValue
 from kafkawire.messages.write_txn_markers_request import (
     WritableTxnMarker,
@@ -36,6 +37,7 @@ from .transactional import (
     fetched,
     find,
     harness_with,
+    initialised,
     listed,
     started,
     visible,
@@ -91,6 +93,21 @@ def test_a_new_producer_fences_the_one_before(harness: NodeHarness) -> None:
     assert new.end(True) == E.NONE
     harness.advance(0.1)
     assert visible(harness) == [b"kept"]
+
+
+def test_a_partition_that_has_a_later_epoch_refuses_an_earlier_one_itself(
+    harness: NodeHarness,
+) -> None:
+    old = started(harness)
+    assert old.begin(0) == E.NONE
+    assert old.send(b"a") == E.NONE
+    initialised(harness)
+    harness.advance(0.1)
+    for partition, error in ((0, E.INVALID_PRODUCER_EPOCH), (1, E.INVALID_PRODUCER_ID_MAPPING)):
+        request = old.record(b"b", partition, sequence=1)
+        request.transactional_id = "unknown"
+        response = old.client.exchange(request, 9, ProduceResponse)
+        assert response.responses[0].partition_responses[0].error_code == error
 
 
 def test_a_transaction_that_takes_too_long_is_aborted(harness: NodeHarness) -> None:

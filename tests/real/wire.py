@@ -59,11 +59,15 @@ class Wire:
         self.socket.sendall(
             kafkawire.encode_frame(request, version, self.correlation_id, client_id=self.client_id)
         )
-        size = self._read(4)
-        data = size + self._read(int.from_bytes(size, "big"))
+        data = self.receive()
         frame = kafkawire.decode_frame(data, response_to=(api_key, version))
         assert frame.correlation_id == self.correlation_id
         return RawResponse(data, frame)
+
+    def receive(self) -> bytes:
+        """Return the next response, its size included."""
+        size = self._read(4)
+        return size + self._read(int.from_bytes(size, "big"))
 
     def exchange(self, request: Message, version: int, expected: type[M]) -> M:
         """Send a request and return the body of its response."""

@@ -126,10 +126,14 @@ class Harness:
 
     # -- requests
 
-    def init(self, producer_id: int = -1, producer_epoch: int = -1) -> Result | None:
+    def init(
+        self, producer_id: int = -1, producer_epoch: int = -1, version: int = 0
+    ) -> Result | None:
         """Let a producer begin."""
-        number = next(self.numbers)
-        return self.handle(InitProducerId(number, "x", TIMEOUT_MS, producer_id, producer_epoch))
+        request = InitProducerId(
+            next(self.numbers), "x", TIMEOUT_MS, producer_id, producer_epoch, version=version
+        )
+        return self.handle(request)
 
     def add(
         self, producer: Result, *partitions: tuple[str, int], version: int = 0

@@ -211,7 +211,23 @@ def test_a_transaction_with_the_last_epoch_is_aborted_with_its_producer_id(
     [marker] = harness.markers
     assert (marker.producer_id, marker.producer_epoch) == (last.producer_id, LAST_EPOCH + 1)
     harness.write_markers()
-    assert harness.started().producer_id != last.producer_id
+    rotated = harness.started()
+    assert rotated.producer_id != last.producer_id
+    assert rotated.producer_epoch == 0
+
+
+def test_in_version_2_its_abort_rotates_the_producer_id(harness: Harness) -> None:
+    last = with_epoch(harness, LAST_EPOCH)
+    assert harness.add(last, A) == E.NONE
+    assert error_of(harness.init(version=EPOCH_BUMPED)) == E.CONCURRENT_TRANSACTIONS
+    [marker] = harness.markers
+    assert (marker.producer_id, marker.producer_epoch) == (last.producer_id, LAST_EPOCH + 1)
+    harness.write_markers()
+    assert harness.transaction.producer_id != last.producer_id
+    assert harness.transaction.producer_epoch == 0
+    begun = harness.init(version=EPOCH_BUMPED)
+    assert begun is not None
+    assert (begun.producer_id, begun.producer_epoch) == (harness.transaction.producer_id, 1)
 
 
 def test_a_fenced_producer_ends_nothing_where_no_transaction_has_begun(harness: Harness) -> None:

@@ -87,6 +87,11 @@ class ProduceVerification:
         begun = entry is not None and entry.is_in_transaction
         return not (begun and entry is not None and entry.producer_epoch == batch.producer_epoch)
 
+    def _is_fenced(self, first: First) -> bool:
+        """Whether the partition has seen a later epoch, whatever the coordinator says."""
+        entry = self._machines.producers(first.key).get(first.producer_id)
+        return entry is not None and first.producer_epoch < entry.producer_epoch
+
     def _is_out_of_order(self, claim: Claim, first: First, now: float) -> bool:
         """Whether an earlier batch of a producer is missing that the log does not know.
 
@@ -107,7 +112,9 @@ class ProduceVerification:
             left.discard(claim)
             refused.update({key: _shown(error) for key, error in errors.items()})
             for partition, first in claims[claim].items():
-                if partition not in errors and self._is_out_of_order(claim, first, now):
+                if self._is_fenced(first):
+                    refused[partition] = E.INVALID_PRODUCER_EPOCH
+                elif partition not in errors and self._is_out_of_order(claim, first, now):
                     refused[partition] = E.OUT_OF_ORDER_SEQUENCE_NUMBER
             if not left:
                 then(refused, now)

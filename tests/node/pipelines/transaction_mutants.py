@@ -50,8 +50,8 @@ def _fences_have_no_epoch() -> Patch:
     """Abort the transaction of a former producer, or an expired one, with its own epoch."""
     original = Transaction.fenced
 
-    def fenced(self: Transaction, now_ms: int) -> Transaction:
-        return replace(original(self, now_ms), producer_epoch=self.producer_epoch)
+    def fenced(self: Transaction, *after: int) -> Transaction:
+        return replace(original(self, *after), producer_epoch=self.producer_epoch)
 
     return patch.object(Transaction, "fenced", fenced)
 
