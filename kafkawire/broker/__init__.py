@@ -6,9 +6,12 @@ from .effects import (
     AwaitDrain,
     Close,
     Effect,
+    FlowControl,
+    PauseAccepting,
     PauseReading,
     Reply,
     Report,
+    ResumeAccepting,
     ResumeReading,
 )
 from .events import (
@@ -34,11 +37,14 @@ __all__ = [
     "Endpoint",
     "Event",
     "Fault",
+    "FlowControl",
+    "PauseAccepting",
     "PauseReading",
     "Received",
     "Reply",
     "Report",
     "Request",
+    "ResumeAccepting",
     "ResumeReading",
     "Unreadable",
 ]

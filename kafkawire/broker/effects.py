@@ -40,6 +40,21 @@ class AwaitDrain(NamedTuple):
     connection: int
 
 
+class PauseAccepting(NamedTuple):
+    """Read nothing from a connection until `ResumeAccepting`, and accept none after it.
+
+    It waits for a slot at its listener (`max.connections`).
+    """
+
+    connection: int
+
+
+class ResumeAccepting(NamedTuple):
+    """Read from a connection that has waited, and accept others again."""
+
+    connection: int
+
+
 class PauseReading(NamedTuple):
     """Stop reading from a client until `ResumeReading`: too many bytes of it are buffered."""
 
@@ -81,7 +96,8 @@ class Report(NamedTuple):
         return f"<{name} v{request.version}{client}, broker {request.node_id}: {outcome}>"
 
 
-Effect = Reply | Close | AwaitDrain | PauseReading | ResumeReading | Report
+FlowControl = AwaitDrain | PauseAccepting | ResumeAccepting | PauseReading | ResumeReading
+Effect = Reply | Close | FlowControl | Report
 
 
 def error_codes(message: Message, version: int) -> Iterator[int]:

@@ -60,6 +60,13 @@ Event = Connected | Received | Drained | Disconnected | Unreadable | Authenticat
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptDue:
+    """Deadline: the first connection that waits at a listener may be accepted."""
+
+    listener: str
+
+
+@dataclass(frozen=True, slots=True)
 class IdleConnection:
     """Deadline: a connection has exceeded connections.max.idle.ms."""
 
@@ -157,7 +164,8 @@ class ShareFetchExpired:
 
 
 Deadline = (
-    IdleConnection
+    AcceptDue
+    | IdleConnection
     | MutedUntil
     | ReplyDue
     | MetadataAwaited

@@ -234,7 +234,7 @@ class Server(ClusterShell):
         with self._bound(self._of(node_id)) as sockets:
             self.handle(NodeStarted(node_id))
             await until(lambda: self._has_started(node_id))
-        await self._listen(sockets)
+        self._listen(sockets)
 
     async def _has_stopped(self, node_id: int) -> None:
         """Wait until a node that has stopped does not listen any more."""

@@ -18,10 +18,9 @@ from ..broker import (
     Close,
     Disconnected,
     Drained,
-    PauseReading,
+    FlowControl,
     Received,
     Reply,
-    ResumeReading,
 )
 from ..client.network import transport
 from .front.front import Accepted, Event
@@ -29,7 +28,7 @@ from .front.front import Accepted, Event
 HOST: Final = "127.0.0.1"
 """The address that nodes have for each other."""
 Address = tuple[str, int]
-OfConnection = Reply | Close | AwaitDrain | PauseReading | ResumeReading
+OfConnection = Reply | Close | FlowControl
 Queue = deque[tuple[int, Event]]
 """Nodes, and the events that they are to handle."""
 

@@ -14,19 +14,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from ..broker import (
-    AwaitDrain,
     Close,
     Connected,
     Disconnected,
     Fault,
-    PauseReading,
+    FlowControl,
     Received,
     Reply,
     Report,
-    ResumeReading,
 )
 from ..broker.deadlines import Deadlines
 from ..client.network import transport
@@ -335,9 +333,7 @@ class LocalCluster:
 
 
 _TAKE: Final[Mapping[type, Callable[[LocalCluster, int, Any], None]]] = {
-    **dict.fromkeys(
-        (Reply, Close, AwaitDrain, PauseReading, ResumeReading), LocalCluster._on_connection
-    ),
+    **dict.fromkeys((Reply, Close, *get_args(FlowControl)), LocalCluster._on_connection),
     **dict.fromkeys((transport.Connect, transport.Write, transport.Close), LocalCluster._to_node),
     Report: LocalCluster._on_request,
 }

@@ -20,6 +20,8 @@ from kafkawire.messages.create_topics_request import (
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from kafkawire.messages.fetch_response import FetchResponse
+from kafkawire.messages.metadata_request import MetadataRequest
+from kafkawire.messages.metadata_response import MetadataResponse
 
 from .fetches import fetch_of, only
 from .harness import Client, Harness, metadata
@@ -78,12 +80,13 @@ def test_connections_of_one_address_and_of_all_are_bounded() -> None:
     assert first.closed is second.closed is None
     assert third.closed == "too many connections from 10.0.0.1: max.connections.per.ip is 2"
     others = [harness.client(host=f"10.0.0.{number}") for number in range(2, 5)]
-    assert [each.closed for each in others] == [
-        None,
-        None,
-        "too many connections: max.connections is 4",
-    ]
+    for each in others:
+        each.send(MetadataRequest(topics=[]), 9)
+    assert [each.response() is None for each in others] == [False, False, True]
     harness.handle(Disconnected(first.number))
+    assert others[2].receive(MetadataResponse), "it has waited"
+    assert all(each.closed is None for each in others)
+    harness.handle(Disconnected(others[0].number))
     assert harness.client(host="10.0.0.1").closed is None
     undisturbed(second)
 

@@ -35,7 +35,8 @@ class Connection:
     listener that accepted it, "" in memory; protocol: of that listener. user: the principal of its
     certificate; that of SASL is in `authentication`. time: seconds in which its request was
     processed; begun: when the current slice of it began, by the clock of the context. throttled:
-    whether its address has opened too many, so that it is not served and closes soon.
+    whether its address has opened too many, so that it is not served and closes soon. waiting:
+    whether it has no slot yet; counted: whether it has one.
     """
 
     id: int
@@ -59,11 +60,13 @@ class Connection:
     time: float = 0.0
     begun: float | None = None
     throttled: bool = False
+    waiting: bool = False
+    counted: bool = False
 
     @property
     def ready(self) -> bool:
         """Whether the next request may be processed."""
-        stopped = self.draining or self.closing or self.silent or self.muted
+        stopped = self.draining or self.closing or self.silent or self.muted or self.waiting
         return self.busy is None and not stopped
 
     @property
@@ -72,7 +75,7 @@ class Connection:
         if self.working or self.busy is not None:
             return self.working and not self.closing
         return len(self.buffer) >= SIZE and not (
-            self.draining or self.closing or self.silent or self.muted
+            self.draining or self.closing or self.silent or self.muted or self.waiting
         )
 
     @property

@@ -1,6 +1,6 @@
 """Limits the connections of a cluster and the bytes they buffer.
 
-Each is counted once: a connection from `add` until it closes or disconnects, a byte from its
+Each is counted once: a connection from `count` until it closes or disconnects, a byte from its
 arrival until its request is taken or its connection closes.
 """
 
@@ -18,7 +18,8 @@ from .connection import Connection
 class Connections(Mapping[int, Connection]):
     """Connection id -> connection.
 
-    buffered: bytes of incomplete or queued requests; at most `most_buffered`.
+    buffered: bytes of incomplete or queued requests; at most `most_buffered`. open: how many
+    connections count. on_close: called when one that counted closes.
     """
 
     def __init__(self, settings: Settings, bounds: Bounds) -> None:
@@ -30,8 +31,9 @@ class Connections(Mapping[int, Connection]):
         """Return a connection, None if there is none with this number."""
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
-        self._open = 0
         self.buffered = 0
+        self.open = 0
+        self.on_close: Callable[[], None] = lambda: None
 
     def __getitem__(self, connection_id: int) -> Connection:
         return self._by_id[connection_id]
@@ -42,23 +44,31 @@ class Connections(Mapping[int, Connection]):
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def add(self, connection: Connection) -> str | None:
-        """Add a connection; return why it must be closed at once, or None."""
+    def register(self, connection: Connection) -> None:
+        """Add a connection, which does not count before `count`."""
         self._by_id[connection.id] = connection
-        self._open += 1
+
+    def count(self, connection: Connection) -> str | None:
+        """Count a connection; return why it must be closed at once, or None."""
+        connection.counted = True
+        self.open += 1
         self._per_host[connection.host] += 1
-        listener = connection.listener
-        self._per_listener[listener] += 1
-        own = self._settings.own_of_listener(listener, "max.connections")
-        if own is not None and self._per_listener[listener] > int(own):
-            return f"too many connections to {listener}: max.connections is {own}"
-        most = self._settings.number("max.connections")
-        if self._open > most:
-            return f"too many connections: max.connections is {most}"
+        self._per_listener[connection.listener] += 1
         most = self._most_of(connection.host)
         if self._per_host[connection.host] > most:
             return f"too many connections from {connection.host}: max.connections.per.ip is {most}"
         return None
+
+    def open_to(self, listener: str) -> int:
+        """Return how many connections to a listener count."""
+        return self._per_listener[listener]
+
+    def least_recently_used(self, except_to: str | None) -> Connection | None:
+        """Return a connection that counts, but not to one listener; None if there are none."""
+        counted = (
+            each for each in self._by_id.values() if each.counted and each.listener != except_to
+        )
+        return min(counted, key=lambda each: each.last_active, default=None)
 
     def _most_of(self, host: str) -> int:
         """Return how many connections an address may have."""
@@ -70,25 +80,22 @@ class Connections(Mapping[int, Connection]):
                     return int(most)
         return self._settings.number("max.connections.per.ip")
 
-    def add_throttled(self, connection: Connection) -> None:
-        """Add a connection that is not served; it does not count."""
-        connection.throttled = True
-        self._by_id[connection.id] = connection
-
     def close(self, connection: Connection) -> None:
         """Count a connection as closed and drop its buffer."""
         if connection.closing:
             return
         connection.closing = True
-        if connection.throttled:
+        self.buffered -= len(connection.buffer)
+        connection.buffer = bytearray()
+        if not connection.counted:
             return
-        self._open -= 1
+        connection.counted = False
+        self.open -= 1
         self._per_listener[connection.listener] -= 1
         self._per_host[connection.host] -= 1
         if not self._per_host[connection.host]:
             del self._per_host[connection.host]
-        self.buffered -= len(connection.buffer)
-        connection.buffer = bytearray()
+        self.on_close()
 
     def remove(self, connection_id: int) -> Connection | None:
         """Remove and return a disconnected connection, if it is known."""

@@ -31,6 +31,7 @@ from ..security.tls_principal import (
     mapping_rules,
     principal_name,
 )
+from .acceptors import MAX_CONNECTIONS, Acceptors
 from .connection import Connection
 from .connections import Connections
 from .request_channel import ErrorResponse, RequestChannel
@@ -46,6 +47,7 @@ class SocketServer:
 
     error_response: builds the response to a request that has failed. passwords: of users, by name.
     credentials: of users with SCRAM, besides those of `passwords`. tokens: of delegation tokens.
+    protected: the listener between brokers, where others have another one.
     """
 
     def __init__(
@@ -55,11 +57,14 @@ class SocketServer:
         passwords: Mapping[str, str],
         credentials: ScramCredentials | None = None,
         tokens: TokenCredentials | None = None,
+        protected: str | None = None,
     ) -> None:
         self._context = context
         self.connections = Connections(context.settings, context.bounds)
         self.scheduler = RequestScheduler(context)
         self.channel = RequestChannel(context, self.connections, self.scheduler, error_response)
+        self.acceptors = Acceptors(context, self.connections, self._accepted, protected)
+        self.connections.on_close = self.acceptors.look_again
         self.connection_throttle_ms: Callable[[str, float], int] | None = None
         """Counts a connection of an address; None where addresses have no quotas."""
         self._passwords = passwords
@@ -73,7 +78,7 @@ class SocketServer:
         """Listener -> its rules, once they are used."""
 
     def connected(self, event: Connected, protocol: SecurityProtocol, now: float) -> None:
-        """Add a connection; close it if there are too many. protocol: of its listener."""
+        """Accept a connection, or let it wait until there is a slot. protocol: of its listener."""
         connection = Connection(
             event.connection,
             event.node_id,
@@ -84,13 +89,32 @@ class SocketServer:
         )
         if protocol.has_sasl:
             connection.authentication = self._authentication(event.listener)
+        self.connections.register(connection)
+        self.acceptors.add(connection, now)
+
+    def _accepted(self, connection: Connection, now: float) -> None:
+        """Serve a connection that has a slot; close it if its address has too many."""
         if self._is_throttled(connection, now):
             return
-        reason = self.connections.add(connection)
+        reason = self.connections.count(connection)
         if reason is not None:
             self.channel.close(connection, reason)
             return
+        connection.last_active = now
         self._set_idle_deadline(connection)
+        self.close_excess()
+        if connection.buffer:
+            self.scheduler.resume(connection)
+
+    def limits_changed(self) -> None:
+        """Follow changes of `max.connections`."""
+        self.close_excess()
+        self.acceptors.look_again()
+
+    def close_excess(self) -> None:
+        """Close connections, the least recently used first, while `max.connections` is exceeded."""
+        while (connection := self.acceptors.excess()) is not None:
+            self.channel.close(connection, f"{MAX_CONNECTIONS}: the least recently used connection")
 
     def _is_throttled(self, connection: Connection, now: float) -> bool:
         """Whether an address opens too many connections; then it waits, and is closed (KIP-612)."""
@@ -99,7 +123,7 @@ class SocketServer:
             return False
         throttle_ms = self.connection_throttle_ms(connection.host, now)
         if throttle_ms:
-            self.connections.add_throttled(connection)
+            connection.throttled = True
             self.channel.mute(connection.id, throttle_ms / 1000, now)
         return throttle_ms > 0
 

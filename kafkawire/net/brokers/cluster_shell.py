@@ -66,7 +66,7 @@ class ClusterShell(Shell):
         with self._bound(self._wanted()) as sockets:
             self.listeners = list(sockets)
             await self._start_brokers()
-        await self._listen(sockets)
+        self._listen(sockets)
 
     def _wanted(self) -> Iterator[Listener]:
         """Yield the listeners of all brokers, with port 0 for any."""
@@ -98,9 +98,9 @@ class ClusterShell(Shell):
         planned = self.plan.listener(name, bound.host)
         return planned.shown(bound.node_id - 1, bound.host, bound.port)[1:]
 
-    async def _listen(self, sockets: Mapping[Listener, socket.socket]) -> None:
+    def _listen(self, sockets: Mapping[Listener, socket.socket]) -> None:
         for listener, sock in sockets.items():
-            await self.listen(listener, sock)
+            self.listen(listener, sock)
 
     @abstractmethod
     async def _start_brokers(self) -> None:

@@ -17,14 +17,25 @@ import socket
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ...broker import AwaitDrain, Close, Disconnected, PauseReading, Reply, Report, ResumeReading
+from ...broker import (
+    AwaitDrain,
+    Close,
+    Disconnected,
+    PauseAccepting,
+    PauseReading,
+    Reply,
+    Report,
+    ResumeAccepting,
+    ResumeReading,
+)
 from ...protocol.json_form import uuid_text
 from ..scoped import Scoped
+from .acceptor import Acceptor
 from .timer import Timer
 from .transport import ClientEvent, Listener, ServerConnection
 
@@ -33,14 +44,14 @@ if TYPE_CHECKING:
 
     from .recording import Recording
 
-ACCEPT_ITERATIONS: Final = 3
-"""Iterations of the event loop until an accepted client is in `connections`."""
 BACKLOG: Final = 1024
 """Clients that may wait until they are accepted."""
 MOST_LATE_SECONDS: Final = 0.05
 """How late a deadline may be handled because more sockets are readable."""
 FLOW_CONTROL: Final[Mapping[type, Callable[[ServerConnection], None]]] = {
     AwaitDrain: ServerConnection.await_drain,
+    PauseAccepting: ServerConnection.await_slot,
+    ResumeAccepting: ServerConnection.take_slot,
     PauseReading: ServerConnection.pause,
     ResumeReading: ServerConnection.resume,
 }
@@ -114,7 +125,7 @@ class Shell(Scoped):
         self.observers = observers
         self.connections: dict[int, ServerConnection] = {}
         self._numbers = count(1)
-        self._listening: dict[Listener, asyncio.Server] = {}
+        self._listening: dict[Listener, Acceptor] = {}
         self._timer = Timer(self._wake)
         self._started_at = 0.0
         self._advanced = 0.0
@@ -165,7 +176,7 @@ class Shell(Scoped):
                     if self.observers.on_close is not None:
                         self.observers.on_close(effect)
                     self.connections[effect.connection].close()
-                case AwaitDrain() | PauseReading() | ResumeReading():
+                case _ if type(effect) in FLOW_CONTROL:
                     FLOW_CONTROL[type(effect)](self.connections[effect.connection])
                 case _:
                     self.carry_out(effect)
@@ -190,27 +201,14 @@ class Shell(Scoped):
         self.handle(Disconnected(number))
         del self.connections[number]
 
-    async def listen(self, listener: Listener, sock: socket.socket) -> None:
+    def listen(self, listener: Listener, sock: socket.socket) -> None:
         """Accept clients of a socket that is bound."""
-        self._listening[listener] = await self.loop.create_server(
-            lambda: ServerConnection(self, listener), sock=sock
-        )
+        self._listening[listener] = Acceptor(sock, partial(ServerConnection, self, listener))
 
     async def stop_listening(self, listeners: Iterable[Listener]) -> None:
-        """Stop listening, where it does; all clients accepted before are in `connections` then.
-
-        asyncio (to Python 3.11) leaks the sockets of clients accepted in the loop iteration in
-        which a listener is closed; so accepting is stopped first.
-        """
-        servers = [self._listening.pop(each) for each in listeners if each in self._listening]
-        for server in servers:
-            for sock in server.sockets:
-                with suppress(NotImplementedError):  # a proactor event loop
-                    self.loop.remove_reader(sock.fileno())
-        for _ in range(ACCEPT_ITERATIONS):
-            await asyncio.sleep(0)
-        for server in servers:
-            server.close()
+        """Stop listening, where it does; all clients accepted before are in `connections` then."""
+        stopping = [self._listening.pop(each) for each in listeners if each in self._listening]
+        await asyncio.gather(*(each.stop() for each in stopping))
 
     async def abort_connections(self, listeners: Container[Listener]) -> None:
         """Close the connections of clients of these listeners at once."""

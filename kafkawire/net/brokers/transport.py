@@ -24,6 +24,9 @@ CLOSE_TIMEOUT_SECONDS: Final = 5.0
 ClientEvent = Connected | Received | Drained | Disconnected | Unreadable | Authenticated
 
 
+Address = tuple[str, int]
+
+
 class Listener(NamedTuple):
     """Where a broker listens. name: where it has several. tls: None without it.
 
@@ -57,12 +60,18 @@ class ConnectionOwner(Protocol):
 
 
 class ServerConnection(asyncio.Protocol):
-    """One client connection."""
+    """One client connection. peer: the address of the client.
 
-    def __init__(self, shell: ConnectionOwner, listener: Listener) -> None:
+    slot: set unless the connection waits for one, and no other is to be accepted before it.
+    """
+
+    def __init__(self, shell: ConnectionOwner, listener: Listener, peer: Address) -> None:
         self.shell = shell
         self.listener = listener
+        self.peer = peer
         self.number = 0
+        self.slot = asyncio.Event()
+        self.slot.set()
         self._recording = shell.observers.recording
         self._closing = False
         self._drain_awaited = False
@@ -78,11 +87,10 @@ class ServerConnection(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.number = self.shell.opened(self)
-        peer = transport.get_extra_info("peername")
         node_id, host, port, _ = self.listener.endpoint
         if self._recording is not None:
-            self._stream = self._recording.open(peer[:2], (host, port))
-        self.shell.handle(Connected(self.number, node_id, str(peer[0]), self.listener.name))
+            self._stream = self._recording.open(self.peer, (host, port))
+        self.shell.handle(Connected(self.number, node_id, self.peer[0], self.listener.name))
 
     def data_received(self, data: bytes) -> None:
         if self._tls is not None:
@@ -136,6 +144,7 @@ class ServerConnection(asyncio.Protocol):
         if self._recording is not None and self._stream is not None:
             self._recording.closed(self._stream)
         self.shell.lost(self.number)
+        self.slot.set()
 
     # -- effects of the machine
 
@@ -169,6 +178,16 @@ class ServerConnection(asyncio.Protocol):
     def _drained(self) -> None:
         if self.shell.is_open(self.number):
             self.shell.handle(Drained(self.number))
+
+    def await_slot(self) -> None:
+        """Read nothing, and let others wait behind this connection."""
+        self.slot.clear()
+        self.pause()
+
+    def take_slot(self) -> None:
+        """Read, and let others be accepted."""
+        self.slot.set()
+        self.resume()
 
     def pause(self) -> None:
         """Pause reading."""

@@ -93,7 +93,6 @@ class NodeServer(Shell):
             for each in (config.broker_login, config.controller_login)
             if each.tokens is not None
         }
-        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
         rng = random.SystemRandom()
         new_uuid = partial(random_uuid, rng)
@@ -115,13 +114,13 @@ class NodeServer(Shell):
         """
         await self._keys.start()
         for each in self.config.controller_listeners:
-            await self._accept(each.name)
+            self._accept(each.name)
         self.run(lambda: self._front.start(self.now()))
 
-    async def _accept(self, name: str) -> None:
+    def _accept(self, name: str) -> None:
         bound = self._sockets[name]
         endpoint = Endpoint(self.config.node_id, *bound.getsockname()[:2])
-        await self.listen(Listener(endpoint, name, self._tls.get(name)), bound)
+        self.listen(Listener(endpoint, name, self._tls.get(name)), bound)
 
     async def serving(self) -> bool:
         """Wait until the broker serves clients; False if the node has stopped before."""
@@ -157,7 +156,6 @@ class NodeServer(Shell):
             each.close()
         for peer in list(self._peers.values()):
             peer.abort()
-        await asyncio.gather(*self._tasks)  # that begin to listen
         await self._keys.close()
         await self.close_connections()
         for bound in self._sockets.values():
@@ -208,9 +206,7 @@ class NodeServer(Shell):
             self._on_effect(effect, self._front.broker.metadata.topic_name)
         if isinstance(effect, BrokerStateChanged) and effect.state is BrokerState.RUNNING:
             for each in self.config.broker_listeners:
-                task = self.loop.create_task(self._accept(each.name))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._accept(each.name)
             self.running.set()
         elif isinstance(effect, Stopped) and not self.stopped.done():
             self.stopped.set_result(effect)

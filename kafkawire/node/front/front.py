@@ -42,6 +42,7 @@ from ..effects import Effect as NodeEffect
 from ..effects import Published, Respond, SendRequest
 from ..events import ResponseReceived, ShutdownRequested
 from ..node import Node
+from .apis import is_between_brokers
 from .broker_front import BrokerFront
 from .listeners import ConnectionDeadline, Listeners, Users
 from .machines import NodeMachines
@@ -138,7 +139,12 @@ class NodeFront:
                 reports = self._options.reports and handlers is HANDLERS
                 context = self._context(reports)
                 endpoints = self._endpoints(addresses)
-                served = Listeners(endpoints, context, handlers, self.config.protocol, users)
+                names = [each.name for each in addresses]
+                between_brokers = [each for each in names if is_between_brokers(self.config, each)]
+                protected = next(iter(between_brokers), None)
+                served = Listeners(
+                    endpoints, context, handlers, self.config.protocol, users, protected
+                )
                 listeners |= dict.fromkeys(served.endpoints, served)
         return listeners
 
@@ -288,6 +294,9 @@ class NodeFront:
                 self._carry_out(self.peers.send(effect, now), now)
             case Published():
                 self.broker.published(effect.image, effect.delta, now)
+                if effect.delta.configs:
+                    for each in self._served:
+                        each.server.limits_changed()
                 self._effects.append(effect)
             case ReplicaChanged(key, ReplicaState.OFFLINE):
                 self.broker.replica_changed(key, now)

@@ -13,6 +13,7 @@ from ...broker import Endpoint
 from ...broker.broker import Broker
 from ...broker.context import Context
 from ...broker.events import (
+    AcceptDue,
     Authenticated,
     Connected,
     Disconnected,
@@ -35,7 +36,7 @@ from ...protocol import ErrorCode
 if TYPE_CHECKING:
     from ...broker.security.server import ScramCredentials, TokenCredentials
 
-ConnectionDeadline = IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
+ConnectionDeadline = AcceptDue | IdleConnection | MetadataAwaited | MutedUntil | ReplyDue
 ClientEvent = Connected | Drained | Disconnected | Unreadable | Authenticated
 
 
@@ -57,7 +58,7 @@ class Listeners:
     """The listeners of brokers, or of controllers. `serve` comes before the first event.
 
     endpoints: by the names of the listeners. protocol_of: returns the protocol of a listener.
-    users: who may authenticate.
+    users: who may authenticate. protected: the listener between brokers, if others have another.
     """
 
     def __init__(
@@ -67,12 +68,13 @@ class Listeners:
         handlers: Mapping[ApiKey, Handler],
         protocol_of: Callable[[str], SecurityProtocol],
         users: Users = NO_USERS,
+        protected: str | None = None,
     ) -> None:
         self.endpoints = endpoints
         self.context = context
         self._handlers = handlers
         self._protocol_of = protocol_of
-        self.server = SocketServer(context, self._error_response, *users)
+        self.server = SocketServer(context, self._error_response, *users, protected=protected)
         self.channel = self.server.channel
         self.scheduler = self.server.scheduler
         self._request_handler: RequestHandler | None = None
@@ -121,7 +123,9 @@ class Listeners:
 
     def due(self, due: ConnectionDeadline, now: float) -> None:
         """Handle an expired deadline of a connection."""
-        if isinstance(due, IdleConnection):
+        if isinstance(due, AcceptDue):
+            self.server.acceptors.accept(due.listener, now)
+        elif isinstance(due, IdleConnection):
             self.server.idle(due, now)
         elif isinstance(due, MutedUntil):
             self.channel.unmute(due.connection)

@@ -1,0 +1,108 @@
+"""Accepts connections, one after the other at each listener, as Kafka's acceptors.
+
+The first one waits while `max.connections` are open, those behind it until it is accepted; the
+caller reads nothing of them. The listener between brokers does not wait for the others: for a
+connection to it, the least recently used one to another listener is closed.
+
+    Connected ─▶ waiting ─▶ a slot: `max.connections`, of the listener and of all ─▶ accepted
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..context import Context
+from ..effects import PauseAccepting, ResumeAccepting
+from ..events import AcceptDue
+from .connection import Connection
+from .connections import Connections
+
+MAX_CONNECTIONS: Final = "max.connections"
+
+
+@dataclass(slots=True)
+class Acceptor:
+    """The connections to one listener that wait, in order.
+
+    due: when the first one may be accepted, if there is a slot.
+    """
+
+    waiting: deque[Connection] = field(default_factory=deque)
+    due: float = 0.0
+
+
+class Acceptors:
+    """The acceptors of all listeners.
+
+    accepted: serves a connection that has its slot. protected: the listener between brokers, where
+    others have another one.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        connections: Connections,
+        accepted: Callable[[Connection, float], None],
+        protected: str | None,
+    ) -> None:
+        self._context = context
+        self._settings = context.settings
+        self._connections = connections
+        self._accepted = accepted
+        self._protected = protected
+        self._by_listener: dict[str, Acceptor] = {}
+
+    def add(self, connection: Connection, now: float) -> None:
+        """Accept a connection, or let it wait."""
+        listener = connection.listener
+        acceptor = self._by_listener.get(listener)
+        if acceptor is None:
+            acceptor = self._by_listener[listener] = Acceptor()
+        acceptor.waiting.append(connection)
+        if len(acceptor.waiting) == 1:
+            self._begin(acceptor, now)
+            self.accept(listener, now)
+        if acceptor.waiting:
+            connection.waiting = True
+            self._context.emit(PauseAccepting(connection.id))
+
+    def accept(self, listener: str, now: float) -> None:
+        """Accept the connections to a listener that have a slot."""
+        acceptor = self._by_listener[listener]
+        while acceptor.waiting and acceptor.due <= now and self._has_slot(listener):
+            connection = acceptor.waiting.popleft()
+            if acceptor.waiting:
+                self._begin(acceptor, now)
+            if connection.closing:  # it has ended meanwhile
+                continue
+            if connection.waiting:
+                connection.waiting = False
+                self._context.emit(ResumeAccepting(connection.id))
+            self._accepted(connection, now)
+
+    def look_again(self) -> None:
+        """Let those that wait be accepted soon, if they may: a slot is free, or limits differ."""
+        for listener, acceptor in self._by_listener.items():
+            if acceptor.waiting:
+                self._context.deadlines.set(AcceptDue(listener), acceptor.due)
+
+    def excess(self) -> Connection | None:
+        """Return what to close where more connections than `max.connections` are open, if any."""
+        if self._connections.open <= self._settings.number(MAX_CONNECTIONS):
+            return None
+        return self._connections.least_recently_used(except_to=self._protected)
+
+    def _begin(self, acceptor: Acceptor, now: float) -> None:
+        """Begin with the first connection that waits."""
+        acceptor.due = now
+
+    def _has_slot(self, listener: str) -> bool:
+        """Whether a listener may have one more connection."""
+        connections, settings = self._connections, self._settings
+        own = settings.own_of_listener(listener, MAX_CONNECTIONS)
+        if own is not None and connections.open_to(listener) >= int(own):
+            return False
+        return listener == self._protected or connections.open < settings.number(MAX_CONNECTIONS)
