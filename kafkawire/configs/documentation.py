@@ -91,6 +91,7 @@ BROKER_DOCUMENTATION: Final[Mapping[str, str]] = {
     "log.cleaner.backoff.ms": "How long compaction waits when nothing is to be compacted.",
     "log.flush.scheduler.interval.ms": "How often logs are looked at that may have to be flushed.",
     "log.retention.check.interval.ms": "How often segments are looked for that are to be deleted.",
+    "max.connection.creation.rate": "How many connections are accepted in a second.",
     "max.connections": "How many connections a broker has at most.",
     "max.connections.per.ip": "How many connections one address has at most.",
     "max.incremental.fetch.session.cache.slots": "How many fetch sessions are remembered.",

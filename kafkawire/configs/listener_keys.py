@@ -14,7 +14,9 @@ PREFIX: Final = "listener.name."
 PATTERN: Final = re.compile(re.escape(PREFIX) + r"(?P<listener>[^.]+)\.(?P<name>.+)")
 GROUPS: Final = ("ssl.", "sasl.")
 """How the keys begin that a listener may have values of its own for."""
-SINGLE: Final = frozenset({"connections.max.reauth.ms", "max.connections"})
+SINGLE: Final = frozenset(
+    {"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"}
+)
 """The others."""
 MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 OF_MECHANISM: Final = frozenset(

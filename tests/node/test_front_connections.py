@@ -14,6 +14,9 @@ from .test_front_configs import altered
 BETWEEN = Endpoint("BETWEEN", "node", 9094)
 """The listener between brokers."""
 MAX = "max.connections"
+RATE = "max.connection.creation.rate"
+IN_WINDOWS = 10
+"""Connections at once that are one in a second, over the windows."""
 LEAST_RECENTLY_USED = f"{MAX}: the least recently used connection"
 
 
@@ -118,3 +121,65 @@ def test_a_listener_has_its_own_limit() -> None:
     harness.advance(0.0)
     assert is_answered(nodes[1])
     assert not is_answered(clients[2]), "the slot of the one is that of the other"
+
+
+# -- rates
+
+
+def test_connections_beyond_the_rate_are_accepted_later() -> None:
+    harness = NodeHarness({RATE: "1"})
+    clients = [harness.client() for _ in range(IN_WINDOWS)]
+    first, second = harness.client(), harness.client()
+    assert all(map(is_served, clients))
+    assert [is_served(each) for each in (first, second)] == [False, False]
+    harness.advance(0.9)
+    assert not is_answered(first)
+    harness.advance(0.2)
+    assert [is_answered(each) for each in (first, second)] == [True, False], "a window at most"
+    harness.advance(1.0)
+    assert is_answered(second), "one after the other"
+    harness.advance(30.0)
+    assert is_served(harness.client())
+
+
+def test_a_delayed_connection_needs_a_slot_as_well() -> None:
+    harness = NodeHarness({RATE: "1", MAX: str(IN_WINDOWS)})
+    clients = [harness.client() for _ in range(IN_WINDOWS)]
+    delayed = harness.client()
+    assert not is_served(delayed)
+    clients[0].disconnect()
+    harness.advance(0.5)
+    assert not is_answered(delayed), "a slot is not enough"
+    clients.append(harness.client())
+    harness.advance(0.6)
+    assert is_answered(delayed)
+    assert not is_served(clients[-1])
+    harness.advance(5.0)
+    assert not is_answered(clients[-1]), "time is not enough"
+    clients[1].disconnect()
+    harness.advance(0.0)
+    assert is_answered(clients[-1])
+
+
+def test_a_listener_has_its_own_rate() -> None:
+    harness = two_listeners(listener_name_plaintext_max_connection_creation_rate="1")
+    nodes = [harness.client(listener=BETWEEN.name) for _ in range(2 * IN_WINDOWS)]
+    assert all(map(is_served, nodes))
+    clients = [harness.client() for _ in range(IN_WINDOWS + 1)]
+    assert [is_served(each) for each in clients] == [True] * IN_WINDOWS + [False]
+
+
+def test_the_rate_of_the_broker_is_not_that_of_the_listener_between_brokers() -> None:
+    harness = two_listeners(max_connection_creation_rate="1")
+    nodes = [harness.client(listener=BETWEEN.name) for _ in range(2 * IN_WINDOWS)]
+    assert all(map(is_served, nodes))
+    clients = [harness.client() for _ in range(IN_WINDOWS + 1)]
+    assert [is_served(each) for each in clients] == [True] * IN_WINDOWS + [False]
+
+
+def test_a_rate_of_0_delays_each_by_a_window() -> None:
+    harness = NodeHarness({RATE: "0"})
+    client = harness.client()
+    assert not is_served(client)
+    harness.advance(1.0)
+    assert is_answered(client)

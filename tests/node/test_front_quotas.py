@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 
 from kafkawire.broker.configs import Settings
-from kafkawire.broker.quotas.client_quotas import MOST_RATES, ClientQuotas, Rate
+from kafkawire.broker.network.rates import Rate
+from kafkawire.broker.quotas.client_quotas import MOST_RATES, ClientQuotas
 from kafkawire.messages import alter_client_quotas_request as alter
 from kafkawire.messages import describe_client_quotas_request as describe
 from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse

@@ -1,10 +1,13 @@
 """Accepts connections, one after the other at each listener, as Kafka's acceptors.
 
-The first one waits while `max.connections` are open, those behind it until it is accepted; the
-caller reads nothing of them. The listener between brokers does not wait for the others: for a
+The first one waits while `max.connections` are open, or where more than
+`max.connection.creation.rate` come (KIP-612); those behind it until it is accepted. The caller
+reads nothing of them. The listener between brokers does not wait for the others: for a
 connection to it, the least recently used one to another listener is closed.
 
-    Connected ─▶ waiting ─▶ a slot: `max.connections`, of the listener and of all ─▶ accepted
+    Connected ─▶ waiting ─▶ delay by the rate ─▶ slot ─▶ accepted
+
+Both limits are of the listener, and of all listeners together.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from ..context import Context
@@ -19,17 +23,22 @@ from ..effects import PauseAccepting, ResumeAccepting
 from ..events import AcceptDue
 from .connection import Connection
 from .connections import Connections
+from .rates import Rate
 
 MAX_CONNECTIONS: Final = "max.connections"
+CREATION_RATE: Final = "max.connection.creation.rate"
+WINDOW: Final = "quota.window.size.seconds"
 
 
 @dataclass(slots=True)
 class Acceptor:
     """The connections to one listener that wait, in order.
 
-    due: when the first one may be accepted, if there is a slot.
+    rate: of connections that came first. due: when the first one may be accepted, if there is a
+    slot.
     """
 
+    rate: Rate
     waiting: deque[Connection] = field(default_factory=deque)
     due: float = 0.0
 
@@ -54,16 +63,21 @@ class Acceptors:
         self._accepted = accepted
         self._protected = protected
         self._by_listener: dict[str, Acceptor] = {}
+        self._rate = self._new_rate()
+
+    def _new_rate(self) -> Rate:
+        number = self._settings.number
+        return Rate(number("quota.window.num"), number(WINDOW) * 1000)
 
     def add(self, connection: Connection, now: float) -> None:
         """Accept a connection, or let it wait."""
         listener = connection.listener
         acceptor = self._by_listener.get(listener)
         if acceptor is None:
-            acceptor = self._by_listener[listener] = Acceptor()
+            acceptor = self._by_listener[listener] = Acceptor(self._new_rate())
         acceptor.waiting.append(connection)
         if len(acceptor.waiting) == 1:
-            self._begin(acceptor, now)
+            self._begin(listener, acceptor, now)
             self.accept(listener, now)
         if acceptor.waiting:
             connection.waiting = True
@@ -75,7 +89,7 @@ class Acceptors:
         while acceptor.waiting and acceptor.due <= now and self._has_slot(listener):
             connection = acceptor.waiting.popleft()
             if acceptor.waiting:
-                self._begin(acceptor, now)
+                self._begin(listener, acceptor, now)
             if connection.closing:  # it has ended meanwhile
                 continue
             if connection.waiting:
@@ -95,9 +109,22 @@ class Acceptors:
             return None
         return self._connections.least_recently_used(except_to=self._protected)
 
-    def _begin(self, acceptor: Acceptor, now: float) -> None:
-        """Begin with the first connection that waits."""
-        acceptor.due = now
+    def _begin(self, listener: str, acceptor: Acceptor, now: float) -> None:
+        """Count the first connection that waits, and delay it if there were too many."""
+        settings, now_ms = self._settings, int(now * 1000)
+        own = settings.own_of_listener(listener, CREATION_RATE)
+        measured = [(acceptor.rate, inf if own is None else int(own))]
+        if listener != self._protected:
+            measured.append((self._rate, settings.number(CREATION_RATE)))
+        longest_ms = settings.number(WINDOW) * 1000
+        throttle_ms = 0
+        for rate, most in measured:
+            rate.record(1, now_ms)
+            delay_ms = rate.throttle_ms(most, now_ms) if most else longest_ms
+            throttle_ms = max(throttle_ms, min(delay_ms, longest_ms))
+        acceptor.due = now + throttle_ms / 1000
+        if throttle_ms:
+            self._context.deadlines.set(AcceptDue(listener), acceptor.due)
 
     def _has_slot(self, listener: str) -> bool:
         """Whether a listener may have one more connection."""

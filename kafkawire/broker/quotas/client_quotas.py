@@ -8,8 +8,7 @@ waiting: the response says how long, and the connection is not served until then
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import OrderedDict
 from typing import Final
 
 from ...metadata.client_quotas import (
@@ -21,48 +20,10 @@ from ...metadata.client_quotas import (
     quota_of_client,
 )
 from ..configs import Settings
+from ..network.rates import Rate
 
 MOST_RATES: Final = 10_000
 """Rates that are measured at a time; beyond, the least recently used are forgotten."""
-
-
-@dataclass(slots=True)
-class Sample:
-    """The bytes, or other amounts, of one window; times in ms."""
-
-    start: int
-    last: int
-    total: float = 0.0
-
-
-class Rate:
-    """Amounts per second, over some windows of the past; as Kafka's `Rate`. Times in ms."""
-
-    def __init__(self, windows: int, width: int) -> None:
-        self._windows = windows
-        self._width = width
-        self._samples: deque[Sample] = deque(maxlen=windows + 1)
-
-    def record(self, size: float, now: int) -> None:
-        """Count an amount; what turns out not to be used is counted again as negative."""
-        if not self._samples or now - self._samples[-1].start >= self._width:
-            self._samples.append(Sample(now, now))
-        sample = self._samples[-1]
-        sample.last, sample.total = now, sample.total + size
-
-    def throttle_ms(self, quota: float, now: int) -> int:
-        """Return for how long a client has to wait until its rate is the quota again."""
-        samples = self._samples
-        while samples and now - samples[0].last >= self._windows * self._width:
-            samples.popleft()
-        window = self._window(now - samples[0].start if samples else 0)
-        rate = sum(each.total for each in samples) / window * 1000
-        return round((rate - quota) / quota * window) if rate > quota else 0
-
-    def _window(self, elapsed: int) -> int:
-        """Return what to divide by: at least all windows but one, so that requests may be large."""
-        missing = self._windows - 1 - elapsed // self._width
-        return max(elapsed + max(missing, 0) * self._width, self._width)
 
 
 class ClientQuotas:

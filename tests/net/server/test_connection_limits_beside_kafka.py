@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final, NamedTuple
@@ -26,7 +27,16 @@ OTHER: Final = "SASL"
 MOST_OF_OTHER: Final = 4
 MAX: Final = "max.connections"
 REQUEST: Final = encode_frame(ApiVersionsRequest(), 0, 1, client_id="limited")
-SETTINGS: Final = {"listener.name.sasl.max.connections": str(MOST_OF_OTHER)}
+RATE: Final = "max.connection.creation.rate"
+PER_SECOND: Final = 2
+MANY: Final = 24
+"""Connections of which 20 are within the rate: those of 10 seconds."""
+DELAYED_S: Final = 1.0
+"""Less than the others are delayed by: half a second each."""
+SETTINGS: Final = {
+    "listener.name.sasl.max.connections": str(MOST_OF_OTHER),
+    f"listener.name.clients.{RATE}": str(PER_SECOND),
+}
 OURS: Final = {
     "listeners": f"{BETWEEN}://:0,{OTHER}://:0",
     "listener.security.protocol.map": "CLIENTS:PLAINTEXT,SASL:SASL_PLAINTEXT",
@@ -123,3 +133,25 @@ def test_connections_beyond_a_limit_wait(both: tuple[Ports, Ports]) -> None:
         *("served", "closed", ["waits"]),
         "closed",
     ]
+
+
+def delayed(port: int) -> bool:
+    """Open connections, one after the other, which are all served; return whether some waited."""
+    begin = time.monotonic()
+    for _ in range(MANY):
+        with ExitStack() as stack:
+            [wire] = connected(port, stack, 1)
+            assert outcome(wire) == "served"
+    return time.monotonic() - begin >= DELAYED_S
+
+
+def test_connections_beyond_the_rate_of_a_listener_are_delayed(both: tuple[Ports, Ports]) -> None:
+    assert [delayed(each.between) for each in both] == [True, True]
+
+
+def test_connections_beyond_the_rate_of_the_broker_are_delayed(both: tuple[Ports, Ports]) -> None:
+    for each in both:
+        with Wire(each.between) as operator:
+            alter(operator, {RATE: str(PER_SECOND)})
+            until(lambda each=each: delayed(each.other))  # type: ignore[misc]
+            alter(operator, {RATE: None})
