@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import aiokafka
 import aiokafka.abc
 import confluent_kafka
+import kafka
+import kafka.errors
+import kafka.net.sasl.oauth
 import pytest
 
 from kafkawire.client.config import Setting
@@ -138,6 +142,47 @@ def test_aiokafka(server: tuple[ServerThread, Any]) -> None:
 
     assert asyncio.run(produce()) == 0
     assert {each.request.user for each in thread.requests_of("Produce")} == {"alice"}
+
+
+def test_kafka_python(server: tuple[ServerThread, Any]) -> None:
+    thread, make_token = server
+    tokens = {name: make_token(claims(time.time(), sub=name)) for name in ("alice", "bob")}
+
+    class Provider(kafka.net.sasl.oauth.AbstractTokenProvider):  # type: ignore[misc]
+        def __init__(self, value: str) -> None:
+            self.value = value
+
+        def token(self) -> str:
+            return self.value
+
+    @contextmanager
+    def producing(value: str, **more: Any) -> Iterator[Any]:
+        producer = kafka.KafkaProducer(
+            **more,
+            bootstrap_servers=thread.bootstrap,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="OAUTHBEARER",
+            sasl_oauth_token_provider=Provider(value),
+        )
+        try:
+            yield producer
+        finally:
+            producer.close(timeout=60)
+
+    with producing(tokens["alice"]) as producer:
+        assert producer.send("t", b"v").get(60).offset == 0
+    with (
+        producing(tokens["bob"]) as producer,
+        pytest.raises(kafka.errors.TopicAuthorizationFailedError),
+    ):
+        producer.send("t", b"v").get(60)
+    assert {each.request.user for each in thread.requests_of("Produce")} == {"alice"}
+    with (
+        pytest.raises(kafka.errors.KafkaError),
+        producing(make_token(claims(time.time(), exp=1_000)), bootstrap_timeout_ms=5_000),
+    ):
+        pass
+    assert any("authentication failed" in each.reason for each in thread.closed)
 
 
 @pytest.mark.kafka(topics={"t": 1}, settings=SETTINGS)
