@@ -7,8 +7,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+CERTIFICATE: Final = str(Path(__file__).parent / "server" / "localhost.pem")
+"""The certificate of a server with TLS, its key, and the authority that has signed it: itself."""
 
 
 class Request(NamedTuple):
@@ -26,6 +30,13 @@ class Response(NamedTuple):
     status: int
     body: bytes
     fields: Mapping[str, str] = MappingProxyType({})
+
+
+def server_context() -> ssl.SSLContext:
+    """Return the context of a server with TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from kafkawire.net.clients.token_sources import IssuedTokens, provider_of
 from kafkawire.net.sockets import http
 from kafkawire.sasl.endpoints import endpoint
 
-from .http_server import Request, Response, http_server
+from .http_server import CERTIFICATE, Request, Response, http_server, server_context
 
 SECRET = "made-up-secret"
 TOKEN = "eyJhbGciOi"
@@ -189,3 +189,23 @@ def test_a_server_that_does_not_speak_http(data: bytes) -> None:
             return await asyncio.to_thread(failure, provider(url, **CLIENT))
 
     assert "invalid response" in asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_the_certificate_of_a_server(monkeypatch: pytest.MonkeyPatch, is_trusted: bool) -> None:
+    """Its authority is one of the system, which SSL_CERT_FILE names."""
+    paths: list[str] = []
+
+    def respond(request: Request) -> Response:
+        paths.append(request.path)
+        return Response(200, json.dumps({"access_token": TOKEN}).encode())
+
+    if is_trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", CERTIFICATE)
+    with http_server(respond, server_context()) as url:
+        assert url.startswith("https:")
+        if is_trusted:
+            assert token(provider(f"{url}/token", **CLIENT)).value == TOKEN
+        else:
+            assert failure(provider(url, **CLIENT)).endswith(": TLS: CERTIFICATE_VERIFY_FAILED")
+    assert paths == ["/token"] * is_trusted

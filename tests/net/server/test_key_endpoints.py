@@ -15,7 +15,7 @@ from kafkawire.sasl.endpoints import HttpEndpoint, endpoint
 from tests.cli.reports import run
 
 from ...broker.security.jwts import Issuer
-from ..http_server import Request, Response, http_server
+from ..http_server import CERTIFICATE, Request, Response, http_server, server_context
 
 URL = "sasl.oauthbearer.jwks.endpoint.url"
 SETTINGS = {
@@ -134,3 +134,28 @@ def test_a_broker_does_not_start_without_its_keys(response: Response, reason: st
         pytest.raises(OSError, match=f"listener SASL_PLAINTEXT: {URL}: {reason}"),
     ):
         asyncio.run(scenario(url))
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_the_certificate_of_a_server(monkeypatch: pytest.MonkeyPatch, is_trusted: bool) -> None:
+    """Its authority is one of the system, which SSL_CERT_FILE names."""
+    content = Issuer().jwks().encode()
+    if is_trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", CERTIFICATE)
+
+    async def fetch(url: str) -> None:
+        keys = KeyEndpoint(settings(url))
+        await keys.fetch()
+        assert {each.kid for each in keys.current()} == {"rsa", "ec"}
+
+    with http_server(lambda _: Response(200, content), server_context()) as url:
+        assert url.startswith("https:")
+        if is_trusted:
+            asyncio.run(fetch(url))
+            return
+        with pytest.raises(ValueError, match=r"^TLS: CERTIFICATE_VERIFY_FAILED$"):
+            asyncio.run(fetch(url))
+        words = [f"--set={key}={value}" for key, value in (SETTINGS | {URL: url}).items()]
+        done = run("serve", *words)
+    assert done.exit_code == 2
+    assert f"listener SASL_PLAINTEXT: {URL}: TLS: CERTIFICATE_VERIFY_FAILED" in done.stderr
