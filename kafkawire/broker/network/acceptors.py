@@ -103,11 +103,10 @@ class Acceptors:
             if acceptor.waiting:
                 self._context.deadlines.set(AcceptDue(listener), acceptor.due)
 
-    def excess(self) -> Connection | None:
-        """Return what to close where more connections than `max.connections` are open, if any."""
-        if self._connections.open <= self._settings.number(MAX_CONNECTIONS):
-            return None
-        return self._connections.least_recently_used(except_to=self._protected)
+    def excess(self) -> list[Connection]:
+        """Return what to close where more connections than `max.connections` are open."""
+        count = self._connections.open - self._settings.number(MAX_CONNECTIONS)
+        return self._connections.least_recently_used(count, self._protected) if count > 0 else []
 
     def _begin(self, listener: str, acceptor: Acceptor, now: float) -> None:
         """Count the first connection that waits, and delay it if there were too many."""

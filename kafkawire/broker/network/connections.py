@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from heapq import nsmallest
 
 from ...configs import list_items
 from ..bounds import Bounds
@@ -63,12 +64,12 @@ class Connections(Mapping[int, Connection]):
         """Return how many connections to a listener count."""
         return self._per_listener[listener]
 
-    def least_recently_used(self, except_to: str | None) -> Connection | None:
-        """Return a connection that counts, but not to one listener; None if there are none."""
+    def least_recently_used(self, count: int, except_to: str | None) -> list[Connection]:
+        """Return so many connections that count, none of them to one listener, if there are."""
         counted = (
             each for each in self._by_id.values() if each.counted and each.listener != except_to
         )
-        return min(counted, key=lambda each: each.last_active, default=None)
+        return nsmallest(count, counted, key=lambda each: each.last_active)
 
     def _most_of(self, host: str) -> int:
         """Return how many connections an address may have."""

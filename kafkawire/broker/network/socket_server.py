@@ -113,7 +113,7 @@ class SocketServer:
 
     def close_excess(self) -> None:
         """Close connections, the least recently used first, while `max.connections` is exceeded."""
-        while (connection := self.acceptors.excess()) is not None:
+        for connection in self.acceptors.excess():
             self.channel.close(connection, f"{MAX_CONNECTIONS}: the least recently used connection")
 
     def _is_throttled(self, connection: Connection, now: float) -> bool:
