@@ -10,6 +10,7 @@ from tests.broker.replication.session_model import MUTANTS as FETCH_SESSIONS
 from tests.controller.mutants import MUTANTS as CONTROLLER
 from tests.node.groups.mutants import MUTANTS as GROUPS
 from tests.node.mutants import MUTANTS as NODE
+from tests.node.pipelines.ending_mutants import MUTANTS as ENDINGS
 from tests.node.pipelines.mutants import MUTANTS as PIPELINES
 from tests.node.pipelines.participant_mutants import MUTANTS as PARTICIPANTS
 from tests.node.pipelines.transaction_mutants import MUTANTS as TRANSACTIONS
@@ -31,6 +32,7 @@ PACKAGES: Final[Mapping[str, Iterable[str]]] = {
     "pipelines": PIPELINES,
     "transactions": TRANSACTIONS,
     "participants": PARTICIPANTS,
+    "ends of transactions": ENDINGS,
     "zookeeper": ZOOKEEPER,
     "fetch sessions": FETCH_SESSIONS,
 }

@@ -9,6 +9,7 @@ import pytest
 from ..scenario import Composition
 from ..simulating import first_violation
 from .conditions import ENDS_SOON, brief, under
+from .ending_mutants import MUTANTS as ENDINGS
 from .mutants import MUTANTS as PIPELINES
 from .participant_mutants import MUTANTS as PARTICIPANTS
 from .simulation import with_pipeline
@@ -16,7 +17,10 @@ from .transaction_mutants import MUTANTS as TRANSACTIONS
 
 RAFT, IN_MEMORY = Composition.RAFT, Composition.IN_MEMORY
 KILLED: Final = "coordinators are killed"
-MUTANTS: Final = {**PIPELINES, **TRANSACTIONS, **PARTICIPANTS}
+GROUPS_KILLED: Final = "group coordinators are killed"
+LOST: Final = "markers are lost"
+LAST_EPOCHS: Final = "last epochs come soon"
+MUTANTS: Final = {**PIPELINES, **TRANSACTIONS, **PARTICIPANTS, **ENDINGS}
 FOUND_BY: Final[dict[str, tuple[int, Composition]]] = {
     "shows what is not committed": (0, RAFT),
     "lists no aborted transactions": (0, RAFT),
@@ -46,6 +50,16 @@ BRIEFLY: Final[dict[str, tuple[int, Composition, tuple[str, ...]]]] = {
     "offsets get no markers": (0, IN_MEMORY, ()),
     "only verifies what it should add": (0, IN_MEMORY, ()),
     "offsets do not wait": (0, RAFT, ()),
+    "pending offsets are not loaded": (8, RAFT, (GROUPS_KILLED,)),
+    "loaded offsets are committed": (3, RAFT, (GROUPS_KILLED,)),
+    "loaded markers always commit": (3, RAFT, (GROUPS_KILLED,)),
+    "markers are sent once": (0, IN_MEMORY, (LOST,)),
+    "markers need no response": (0, IN_MEMORY, (LOST,)),
+    "one marker completes a transaction": (0, IN_MEMORY, (LOST,)),
+    "late ends end the next transaction": (0, IN_MEMORY, ("ends arrive again",)),
+    "epochs are never used up": (0, IN_MEMORY, (LAST_EPOCHS,)),
+    "ends rotate no producer ids": (0, IN_MEMORY, (LAST_EPOCHS,)),
+    "appends are not verified": (0, IN_MEMORY, ()),
 }
 """Mutant -> a seed of a brief run that finds it, and the conditions of that run."""
 UNDER: Final = {
