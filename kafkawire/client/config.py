@@ -26,7 +26,19 @@ from .network.connection_states import ConnectionSettings
 from .network.oauthbearer import OAuthBearerToken, TokenProvider
 from .network.sasl import MECHANISMS
 from .network.settings import NetworkSettings
-from .security import CLIENT_ID, CLIENT_SECRET, ENDPOINT, PROVIDER, SCOPE, TOKEN, credentials
+from .security import (
+    BACKOFF,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    CONNECT_TIMEOUT,
+    ENDPOINT,
+    LONGEST_BACKOFF,
+    PROVIDER,
+    READ_TIMEOUT,
+    SCOPE,
+    TOKEN,
+    credentials,
+)
 
 
 class Named(Protocol):
@@ -188,6 +200,10 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     CLIENT_ID: Key(text, None, "client id at the server that issues tokens"),
     CLIENT_SECRET: Key(text, None, "secret of the client id"),
     SCOPE: Key(text, None, "scope of the tokens"),
+    BACKOFF: Key(MILLISECONDS, None, "time to the next request for a token after a failure: 100"),
+    LONGEST_BACKOFF: Key(MILLISECONDS, None, "for how long requests are repeated: 10000"),
+    CONNECT_TIMEOUT: Key(MILLISECONDS, None, "time for a connection to that server: 10000"),
+    READ_TIMEOUT: Key(MILLISECONDS, None, "time for a response of that server: 10000"),
     "ssl.ca.location": Key(text, None, "file of CA certificates (PEM); default: the system's"),
     "ssl.certificate.location": Key(text, None, "file of the client's certificate (PEM)"),
     "ssl.key.location": Key(text, None, "file of the client's private key (PEM)"),

@@ -15,7 +15,15 @@ from ..broker.security.listener_tokens import values_of
 from ..broker.security.protocols import SecurityProtocol
 from ..client.network.oauthbearer import FromTokenProvider
 from ..client.network.sasl import MECHANISMS, Credentials
-from ..client.security import CLIENT_ID, CLIENT_SECRET, ENDPOINT, SCOPE, TokenEndpoint
+from ..client.security import (
+    CLIENT_ID,
+    CLIENT_SECRET,
+    ENDPOINT,
+    SCOPE,
+    TIME_KEYS,
+    TokenEndpoint,
+    login_times,
+)
 from ..client.unsecured_login import UnsecuredLogin, unsecured_login
 from ..configs import prefixed
 from ..sasl.endpoints import FileEndpoint, endpoint
@@ -83,6 +91,7 @@ def _tokens(
         client_id, secret, scope = credentials
         if not client_id or not secret:
             raise ValueError(f"requires {CLIENT_ID} and {CLIENT_SECRET}")
-        return TokenEndpoint(where, client_id, secret, scope)
+        times = login_times({key: int(value(key)) for key in TIME_KEYS if value(key)})
+        return TokenEndpoint(where, client_id, secret, scope, times)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None

@@ -13,12 +13,20 @@ from urllib.parse import parse_qs
 import pytest
 
 from kafkawire.client.config import CLIENT_KEYS, Setting, read_config
+from kafkawire.client.failures import ConfigurationError
 from kafkawire.client.network.oauthbearer import OAuthBearerToken, TokenProvider
 from kafkawire.client.network.transport import RequestToken, ShellEvent, TokenFailed
-from kafkawire.client.security import TokenEndpoint, token_source
+from kafkawire.client.security import (
+    DEFAULT_TIMES,
+    LoginTimes,
+    TokenEndpoint,
+    credentials,
+    token_source,
+)
 from kafkawire.net.clients.token_requests import TokenRequests
 from kafkawire.net.clients.token_sources import IssuedTokens, provider_of
 from kafkawire.net.sockets import http
+from kafkawire.net.sockets.http import EndpointFailed
 from kafkawire.sasl.endpoints import endpoint
 
 from .http_server import CERTIFICATE, Request, Response, http_server, server_context
@@ -28,6 +36,8 @@ TOKEN = "eyJhbGciOi"
 CLIENT: dict[str, Setting] = {
     "sasl.oauthbearer.client.credentials.client.id": "me",
     "sasl.oauthbearer.client.credentials.client.secret": SECRET,
+    "sasl.login.retry.backoff.ms": 0,
+    "sasl.login.retry.backoff.max.ms": 0,
 }
 
 
@@ -209,3 +219,104 @@ def test_the_certificate_of_a_server(monkeypatch: pytest.MonkeyPatch, is_trusted
         else:
             assert failure(provider(url, **CLIENT)).endswith(": TLS: CERTIFICATE_VERIFY_FAILED")
     assert paths == ["/token"] * is_trusted
+
+
+class Scenario:
+    """Requests for a token at a server that responds with these statuses; time passes in sleep."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = iter(statuses)
+        self.requests = 0
+        self.slept: list[float] = []
+
+    def respond(self, _: Request) -> Response:
+        self.requests += 1
+        status = next(self.statuses)
+        return Response(status, json.dumps({"access_token": TOKEN}).encode())
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(round(seconds, 3))
+
+    async def token(self, url: str, times: LoginTimes) -> OAuthBearerToken:
+        source = TokenEndpoint(endpoint(url), "me", SECRET, times=times)
+        return await IssuedTokens(source, clock=lambda: sum(self.slept), sleep=self.sleep)()
+
+    def run(self, times: LoginTimes = DEFAULT_TIMES) -> str:
+        """Return the token, or why there is none."""
+        with http_server(self.respond) as url:
+            try:
+                return asyncio.run(self.token(url, times)).value
+            except EndpointFailed as error:
+                return str(error).partition("url: ")[2]
+
+
+def test_a_request_that_fails_is_sent_again_after_longer_and_longer_times() -> None:
+    scenario = Scenario(503, 429, 500, 200)
+    assert scenario.run() == TOKEN
+    assert scenario.slept == [0.1, 0.2, 0.4]
+
+
+def test_requests_are_sent_again_for_a_limited_time() -> None:
+    scenario = Scenario(*[503] * 8)
+    assert scenario.run() == "HTTP status 503"
+    assert scenario.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.7], "10 seconds"
+    once = Scenario(503)
+    assert once.run(LoginTimes(backoff_s=0.0)) == "HTTP status 503"
+
+
+def test_requests_are_sent_again_where_there_is_no_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    scenario = Scenario()
+    with pytest.raises(EndpointFailed, match="Connect call failed"):
+        asyncio.run(scenario.token(f"http://127.0.0.1:{port}", LoginTimes(0.1, 0.3)))
+    assert scenario.slept == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("status", sorted(http.FINAL))
+def test_statuses_after_which_no_request_is_sent(status: int) -> None:
+    scenario = Scenario(status)
+    assert scenario.run() == f"HTTP status {status}"
+    assert (scenario.requests, scenario.slept) == (1, [])
+
+
+def test_times_of_a_configuration() -> None:
+    times: dict[str, Setting] = {
+        "sasl.login.retry.backoff.ms": 5,
+        "sasl.login.retry.backoff.max.ms": 6,
+        "sasl.login.connect.timeout.ms": 7,
+        "sasl.login.read.timeout.ms": 8,
+    }
+    base: dict[str, Setting] = {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://a",
+    }
+    source = token_source(read_config(CLIENT_KEYS, base | CLIENT | times))
+    assert isinstance(source, TokenEndpoint)
+    assert source.times == LoginTimes(0.005, 0.006, 0.007, 0.008)
+    without = {name: value for name, value in CLIENT.items() if name not in times}
+    source = token_source(read_config(CLIENT_KEYS, base | without))
+    assert isinstance(source, TokenEndpoint)
+    assert source.times == DEFAULT_TIMES
+    values = read_config(CLIENT_KEYS, base | CLIENT | {"sasl.login.retry.backoff.ms": 1})
+    with pytest.raises(ConfigurationError, match=r"max\.ms is less than"):
+        credentials(values)
+    of_file = {**base, "sasl.oauthbearer.token.endpoint.url": "file:///a"}
+    values = read_config(CLIENT_KEYS, of_file | {"sasl.login.read.timeout.ms": 1})
+    with pytest.raises(ConfigurationError, match=r"read\.timeout\.ms: requires .* with https://"):
+        credentials(values)
+
+
+@pytest.mark.parametrize("is_accepted", [True, False])
+def test_the_times_of_a_connection_and_of_a_response(is_accepted: bool) -> None:
+    """A server with TLS accepts a connection when its handshake is done."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        scheme = "http" if is_accepted else "https"
+        url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
+        short: dict[str, Setting] = {"sasl.login.connect.timeout.ms": 30_000}
+        short["sasl.login.read.timeout.ms" if is_accepted else "sasl.login.connect.timeout.ms"] = 20
+        detail = failure(provider(url, **CLIENT, **short))
+    expected = "response" if is_accepted else "connection"
+    assert detail.endswith(f"no {expected} within 0.02 seconds")

@@ -8,7 +8,7 @@ from kafkawire.broker.security.jaas import MODULES
 from kafkawire.broker.security.protocols import SecurityProtocol
 from kafkawire.client.network.oauthbearer import FromTokenProvider
 from kafkawire.client.network.sasl import Credentials
-from kafkawire.client.security import CLIENT_ID, CLIENT_SECRET, ENDPOINT, TokenEndpoint
+from kafkawire.client.security import CLIENT_ID, CLIENT_SECRET, ENDPOINT, LoginTimes, TokenEndpoint
 from kafkawire.client.unsecured_login import UnsecuredLogin
 from kafkawire.node.logins import BROKER_MECHANISM, NO_LOGIN, Login, login
 from kafkawire.sasl.endpoints import FileEndpoint, endpoint
@@ -20,6 +20,12 @@ TOKENS = "listener.name.inside.oauthbearer.sasl.jaas.config"
 TOKEN_MODULE = f"{MODULES[OAUTHBEARER]} required"
 CLAIM = "unsecuredLoginStringClaim_sub"
 URL = "https://issuer.example/token"
+OF_SERVER = {
+    BROKER_MECHANISM: OAUTHBEARER,
+    ENDPOINT: URL,
+    CLIENT_ID: "node",
+    CLIENT_SECRET: "hush",
+}
 SASL = SecurityProtocol.SASL_PLAINTEXT
 
 
@@ -59,6 +65,10 @@ def test_tokens_come_from_a_file_or_a_server_that_a_key_names(prefix: str) -> No
     of_server = login(static, "INSIDE", SASL, BROKER_MECHANISM)
     assert of_server.tokens == TokenEndpoint(endpoint(URL), "node", "secret", "brokers")
     assert "secret" not in repr(of_server)
+    times = {"sasl.login.retry.backoff.ms": "7", "sasl.login.read.timeout.ms": "9"}
+    retrying = login(static | times, "INSIDE", SASL, BROKER_MECHANISM).tokens
+    assert isinstance(retrying, TokenEndpoint)
+    assert retrying.times == LoginTimes(backoff_s=0.007, read_s=0.009)
     keys = {f"{prefix}{CLIENT_ID}": "other", f"{prefix}{CLIENT_SECRET}": "hidden"}
     assert login(static | keys, "INSIDE", SASL, BROKER_MECHANISM).tokens == TokenEndpoint(
         endpoint(URL), "other", "hidden", "brokers"
@@ -73,6 +83,8 @@ def test_tokens_come_from_a_file_or_a_server_that_a_key_names(prefix: str) -> No
         ({BROKER_MECHANISM: OAUTHBEARER}, TOKENS),
         ({BROKER_MECHANISM: OAUTHBEARER, TOKENS: f"{TOKEN_MODULE};"}, TOKENS),
         ({BROKER_MECHANISM: OAUTHBEARER, ENDPOINT: "ftp://hush"}, ENDPOINT),
+        (OF_SERVER | {"sasl.login.retry.backoff.ms": "20000"}, ENDPOINT),
+        (OF_SERVER | {"sasl.login.connect.timeout.ms": "-1"}, ENDPOINT),
         ({BROKER_MECHANISM: OAUTHBEARER, ENDPOINT: URL}, ENDPOINT),
         ({BROKER_MECHANISM: OAUTHBEARER, ENDPOINT: URL, CLIENT_SECRET: "hush"}, ENDPOINT),
         ({BROKER_MECHANISM: "PLAIN"}, KEY),

@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,7 +18,7 @@ from ...client.network.oauthbearer import OAuthBearerToken, TokenProvider
 from ...client.security import ENDPOINT, TokenEndpoint, TokenSource
 from ...errors import LocalProtocolError
 from ...sasl.endpoints import FileEndpoint
-from ..sockets.http import EndpointFailed, read
+from ..sockets.http import FINAL, EndpointFailed, Timeouts, read
 
 FRESH: Final = 0.8
 """The part of a token's lifetime for which it is used, as in Java's client."""
@@ -52,12 +52,21 @@ class FileTokens:
 class IssuedTokens:
     """Provides the tokens that a server issues for client credentials.
 
-    wall_clock: returns seconds since the epoch.
+    A request that fails is sent again, as Java's client does, unless its status is one of `FINAL`.
+    wall_clock: returns seconds since the epoch; clock: seconds. sleep: waits so many.
     """
 
-    def __init__(self, source: TokenEndpoint, wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        source: TokenEndpoint,
+        wall_clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._source = source
         self._wall_clock = wall_clock
+        self._clock = clock
+        self._sleep = sleep
         self._token: OAuthBearerToken | None = None
         self._fresh_until = 0.0
         self._request = asyncio.Lock()
@@ -77,7 +86,7 @@ class IssuedTokens:
         basic = b64encode(f"{source.client_id}:{source.client_secret}".encode()).decode()
         fields = {"Content-Type": FORM, "Authorization": f"Basic {basic}"}
         try:
-            content = await read(source.endpoint, fields, urlencode(form).encode())
+            content = await self._response(fields, urlencode(form).encode())
             value, lifetime_s = _token(content)
             now = self._wall_clock()
             token = OAuthBearerToken(value, None if lifetime_s is None else now + lifetime_s)
@@ -85,6 +94,21 @@ class IssuedTokens:
             raise EndpointFailed(f"{ENDPOINT}: {error}") from None
         self._fresh_until = now + FRESH * (lifetime_s or 0)
         return token
+
+    async def _response(self, fields: Mapping[str, str], body: bytes) -> bytes:
+        """Send a request, again and again where that may help; return the response."""
+        times = self._source.times
+        timeouts = Timeouts(times.connect_s, times.read_s)
+        delay_s, end = times.backoff_s, self._clock() + times.longest_backoff_s
+        while True:
+            try:
+                return await read(self._source.endpoint, fields, body, timeouts)
+            except EndpointFailed as error:
+                wait_s = min(delay_s, end - self._clock())
+                if error.status in FINAL or wait_s <= 0:
+                    raise
+            await self._sleep(wait_s)
+            delay_s *= 2
 
 
 def _token(content: bytes) -> tuple[str, float | None]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +16,25 @@ import pytest
 from typer.testing import Result
 
 from kafkawire import ErrorCode
+from kafkawire.client.security import LoginTimes, TokenEndpoint
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from kafkawire.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from kafkawire.messages.sasl_handshake_request import SaslHandshakeRequest
 from kafkawire.messages.sasl_handshake_response import SaslHandshakeResponse
+from kafkawire.net.clients.token_sources import IssuedTokens
 from kafkawire.net.server import ServerConfig
 from kafkawire.net.server_thread import ServerThread
+from kafkawire.net.sockets.http import FINAL, EndpointFailed
+from kafkawire.sasl.endpoints import endpoint
 from kafkawire.sasl.oauthbearer import initial_response
 from tests.cli.reports import run
 from tests.interop.implementations import until
 
 from ...broker.security.jwts import AUDIENCE, ISSUER, Issuer, claims, part, unsecured
 from ...real.broker import JAAS, Broker, free_ports
+from ...real.compiler import compiled
 from ...real.java import Installation
 from ...real.wire import HOST, Wire
 from ..http_server import Request, Response, http_server
@@ -463,3 +470,38 @@ def test_errors_of_the_source_of_tokens_are_one_line(tmp_path: Path, ours: Ports
     [line] = done.stderr.splitlines()
     assert f"{TOKEN_URL}: HTTP status 401 (invalid_client)" in line
     assert "made-up" not in line
+
+
+STATUSES: Final = range(400, 600)
+OURS_AT_ONCE: Final = LoginTimes(backoff_s=0.001, longest_backoff_s=60.0)
+"""The times that `TokenRequests.java` has."""
+
+
+def test_the_same_statuses_lead_to_another_request_for_a_token(installation: Installation) -> None:
+    """The first response to each path has its status, the next one a token."""
+    requests: Counter[str] = Counter()
+
+    def respond(request: Request) -> Response:
+        requests[request.path] += 1
+        status = int(request.path[1:]) if requests[request.path] == 1 else 200
+        return Response(status, json.dumps({"access_token": unsecured(VALID)}).encode())
+
+    def is_issued(url: str) -> bool:
+        source = TokenEndpoint(endpoint(url), "me", "made-up", times=OURS_AT_ONCE)
+        try:
+            return bool(asyncio.run(call(source)))
+        except EndpointFailed:
+            return False
+
+    async def call(source: TokenEndpoint) -> str:
+        return (await IssuedTokens(source)()).value
+
+    with http_server(respond) as server:
+        urls = [f"{server}/{status}" for status in STATUSES]
+        program = compiled(installation, Path(__file__).with_name("TokenRequests.java"))
+        outcomes = program.run("TokenRequests", *urls).splitlines()
+        of_java = dict(requests)
+        requests.clear()
+        assert [is_issued(url) for url in urls] == [each == "issued" for each in outcomes]
+    assert requests == of_java
+    assert {int(path[1:]) for path, count in of_java.items() if count == 1} == FINAL
