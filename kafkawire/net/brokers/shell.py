@@ -202,7 +202,8 @@ class Shell(Scoped):
         del self.connections[number]
 
     def listen(self, listener: Listener, sock: socket.socket) -> None:
-        """Accept clients of a socket that is bound."""
+        """Listen on a socket that is bound, and accept its clients."""
+        sock.listen(BACKLOG)
         self._listening[listener] = Acceptor(sock, partial(ServerConnection, self, listener))
 
     async def stop_listening(self, listeners: Iterable[Listener]) -> None:
