@@ -104,6 +104,7 @@ def judge(clients: Clients, releases: Releases, target: str) -> Judgement:
         refused = () if reason else _refused(client, clients, releases, target)
         kind = judgement.unjudged if reason else judgement.not_ready if refused else judgement.ready
         kind.append(Verdict(client, refused, reason))
+    judgement.not_ready.sort(key=lambda one: -sum(call.requests for call in one.refused))
     for connections, count in clients.undecoded.most_common():
         many = "1 connection" if count == 1 else f"{count} connections"
         reason = f"{many} to {connections.broker}: {connections.reason}"

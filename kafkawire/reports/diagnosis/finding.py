@@ -163,6 +163,15 @@ class Finding(NamedTuple):
         return rank, -seen.time_ns, -seen.count, -seen.bytes, self.rule, str(self.subject)
 
 
+ORDERS: Final[dict[str, Callable[[Finding], tuple[Any, ...]]]] = {
+    "harm": lambda finding: finding.order,
+    "first": lambda finding: (finding.seen.first_ns, finding.order),
+    "time": lambda finding: (-finding.seen.time_ns, finding.order),
+    "count": lambda finding: (-finding.seen.count, finding.order),
+}
+"""Orders of findings: the most harmful, the earliest, those that cost most time or are most."""
+
+
 class ResolvedFinding(NamedTuple):
     """A finding with names of topics and places of packets.
 

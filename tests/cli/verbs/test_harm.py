@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -16,10 +16,12 @@ from kafkawire_cli.input.options import DEFAULTS
 from kafkawire_cli.input.sources import reading
 from tests.capture.written import Scenario
 from tests.cli.reports import report, run, text
+from tests.conftest import FIXTURES
 from tests.recordings import recording
 
 MIXED = recording("mixed-a.pcap")
 GROUP = recording("ck-group-range.pcap")
+SWEEP = recording("fg-sweep-a.pcap")
 
 
 def section(shown: str, title: str) -> list[list[str]]:
@@ -126,6 +128,33 @@ def test_transactions_that_are_open_and_aborted_ones_come_first(
 ) -> None:
     shown = report("transactions", transacted(tmp_path), options=("--sort", order))
     assert [one["transactional_id"] for one in shown["transactional_ids"]] == ids
+
+
+INCIDENTS: Final = [
+    FIXTURES / "incidents" / f"{name}.pcap.gz"
+    for name in ("controlled-shutdowns", "disk-failures", "fenced-producers")
+]
+FINDING_ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "harm": lambda one: ["critical", "warning", "notice"].index(one["severity"]),
+    "first": lambda one: one["first_time"],
+    "time": lambda one: -one["cost"]["time_ns"],
+    "count": lambda one: -one["count"],
+}
+
+
+@pytest.mark.parametrize("order", FINDING_ORDERS)
+def test_findings_are_sorted_by_what_is_asked_for(order: str) -> None:
+    findings = report("diagnose", *INCIDENTS, options=("--sort", order))["findings"]
+    values = [FINDING_ORDERS[order](one) for one in findings]
+    assert values == sorted(values)
+    assert len(set(values)) > 1
+
+
+def test_clients_of_which_most_requests_are_refused_come_first() -> None:
+    clients = report("readiness", SWEEP, options=("--target", "4.0"), code=1)["not_ready"]
+    refused = [sum(call["requests"] for call in one["calls"]) for one in clients]
+    assert refused == sorted(refused, reverse=True)
+    assert len(set(refused)) > 1
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,15 @@ class FailOn(StrEnum):
     NOTICE = "notice"
 
 
+class FindingOrder(StrEnum):
+    """Orders of findings."""
+
+    HARM = "harm"
+    FIRST = "first"
+    TIME = "time"
+    COUNT = "count"
+
+
 def diagnose(
     files: OptionalFiles = None,
     fail_on: Annotated[
@@ -52,6 +61,10 @@ def diagnose(
         bool, typer.Option("--list", help="List the rules and their thresholds, and exit.")
     ] = False,
     rules: RuleOptions = UNCHANGED,
+    sort: Annotated[
+        FindingOrder,
+        typer.Option(help="Sort findings by this: harm, their first packet, lost time, number."),
+    ] = FindingOrder.HARM,
     options: ReportOptions = DEFAULTS,
 ) -> None:
     """Find out what is wrong, and what to look at or change.
@@ -62,23 +75,25 @@ def diagnose(
     kafkawire diagnose trace.pcap --set tiny-batches.bytes=512
     kafkawire diagnose --list
 
-    The most harmful findings come first. Exit code 1 with --fail-on if there is such a finding.
+    The most harmful findings come first, unless --sort says otherwise. Exit code 1 with --fail-on
+    if there is such a finding.
     """
     if show_rules:
         _print_rules(rules_in_use(), options)
         return
     if not files:
         raise typer.BadParameter("expected captures, - for stdin, or --list", param_hint="FILE...")
-    findings = _diagnosed(files, rules, options)
+    findings = _diagnosed(files, rules, sort, options)
     if fail_on is not None and _reaches(findings, fail_on):
         raise typer.Exit(1)
 
 
 def _diagnosed(
-    files: list[str], rules: RuleOptions, options: ReportOptions
+    files: list[str], rules: RuleOptions, sort: FindingOrder, options: ReportOptions
 ) -> list[ResolvedFinding]:
     """Read the captures and print the findings."""
     from kafkawire.reports.diagnosis.diagnosis import as_json
+    from kafkawire.reports.diagnosis.finding import ORDERS
     from kafkawire.reports.diagnosis.rule import Scene
     from kafkawire.reports.readiness import dropped_by
 
@@ -87,7 +102,8 @@ def _diagnosed(
     with reading(files, options) as captures:
         diagnosis = rules.diagnosis(Scene.of(captures, dropped_in))
         diagnosis.read()
-    findings = diagnosis.findings
+    order = ORDERS[sort.value]
+    findings = sorted(diagnosis.findings, key=lambda one: order(one.finding))
     shown = top(findings, bound)
     print_capture_report(
         captures,
