@@ -31,6 +31,28 @@ async def described_topics(admin: Admin, names: Iterable[str]) -> dict[str, Topi
         raise await with_similar_topic(admin, error, wanted) from None
 
 
+def unknown_broker(wanted: Iterable[int], brokers: Iterable[int]) -> str | None:
+    """Return what is wrong with ids of brokers; None if the cluster has all of them."""
+    ids = sorted(brokers)
+    for broker in wanted:
+        if broker not in ids:
+            return f"no broker with id {broker}; the cluster has {', '.join(map(str, ids))}"
+    return None
+
+
+async def check_brokers(admin: Admin, wanted: Iterable[int]) -> None:
+    """Check that the cluster has brokers: a client would wait for one that it has not."""
+    from kafkawire.client.failures import RequestFailed
+    from kafkawire.client.requests import Reason
+
+    named = list(wanted)
+    if named:
+        rows = (await admin.describe_cluster()).brokers
+        detail = unknown_broker(named, (row.broker_id for row in rows))
+        if detail is not None:
+            raise RequestFailed(Reason.UNKNOWN_NODE, detail)
+
+
 def check_partition(topic: TopicInfo, number: int) -> None:
     """Check that a topic has a partition; the BrokerError says how many it has."""
     from kafkawire import ErrorCode

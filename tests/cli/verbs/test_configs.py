@@ -106,6 +106,22 @@ def test_a_broker_that_does_not_exist_is_named(server: ServerThread, kind: str) 
         admin.describe_configs([ConfigResource(kind, "9")])
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("configs", "--broker", "9"),
+        ("configs", "--broker-logger", "9"),
+        ("configs", "--broker", "9", "--add-config", "log.cleaner.threads=2"),
+        ("log-dirs", "--broker", "9"),
+    ],
+    ids=" ".join,
+)
+def test_the_brokers_that_exist_are_named(here: tuple[str, str], words: tuple[str, ...]) -> None:
+    done = run(*words, *here)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "no broker with id 9; the cluster has 1" in done.stderr
+
+
 def test_values_are_set_shown_and_removed(admin: Admin, here: tuple[str, str]) -> None:
     words = (*here, "--topic", "orders", "--add-config", "retention.ms=60000")
     assert configs(*words, "--dry-run")["dry_run"] is True

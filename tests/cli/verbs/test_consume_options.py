@@ -69,6 +69,13 @@ def test_where_it_begins_and_ends(
     assert values(server, *words) == expected
 
 
+@pytest.mark.parametrize("option", ["300", "20", "5", "-300", "latest"])
+def test_an_offset_after_the_end_is_named(server: ServerThread, option: str) -> None:
+    done = run("consume", "t", "-b", server.bootstrap, "-p", "0", "--offset", option, "-e")
+    note = "kafkawire consume: t-0: offset 300 is after the end, reading from 20\n"
+    assert (done.exit_code, done.stderr) == (0, note if option == "300" else "")
+
+
 def test_a_time_is_that_of_the_records(server: ServerThread) -> None:
     done = run("consume", "t", "-b", server.bootstrap, "-e", "-f", "%T\\n")
     times = [int(line) for line in done.stdout.split()]

@@ -315,8 +315,9 @@ def test_offsets_of_a_group_are_reset_and_deleted(place: Place, topic: str) -> N
         return {each["partition"]: each["offset"] for each in found["offsets"]}
 
     start = ("--reset-offsets", "--execute", "--topic", topic, "--to-offset", "2", "-f", "json")
-    code, out, error = ran(*mine, *start)
-    assert (code, error) == (0, "")
+    for is_new in (True, False):
+        code, out, error = ran(*mine, *start)
+        assert (code, error, json.loads(out)["is_new"]) == (0, "", is_new)
     assert committed() == {0: 2, 1: 0}
     for words, expected in RESETS.items():
         code, out, error = ran(*mine, "--reset-offsets", "--all-topics", *words, "-f", "json")

@@ -185,6 +185,26 @@ def test_the_first_finding_is_the_incident(name: str) -> None:
     assert first["severity"] != "notice"
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("rebalance-storm", "partition.assignment.strategy=cooperative-sticky"),
+        ("tiny-fetches", "fetch.wait.max.ms"),
+        ("authentication-failures", "sasl.username and sasl.password"),
+        ("oversize-records", "message.max.bytes instead of max.request.size"),
+    ],
+)
+def test_the_advice_has_the_names_of_the_library(name: str, key: str) -> None:
+    first = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"][0]
+    assert f"In librdkafka: {key}" in first["advice"]
+
+
+@pytest.mark.parametrize("name", ["rebalance-storm-aiokafka", "late-acknowledgements"])
+def test_other_libraries_have_other_names(name: str) -> None:
+    first = report("diagnose", FOLDER / f"{name}.pcap.gz")["findings"][0]
+    assert "librdkafka" not in first["advice"]
+
+
 def test_healthy_traffic_has_no_findings() -> None:
     assert report("diagnose", FOLDER / f"{HEALTHY}.pcap.gz")["findings"] == []
 

@@ -188,7 +188,7 @@ async def reset(
     admin: Admin, group_id: str, options: OffsetOptions, target: Target, form: Form
 ) -> None:
     """Reset offsets to a target, or show what that would do."""
-    await check_inactive(admin, group_id)
+    exists = await check_inactive(admin, group_id)
     committed = await admin.group_offsets(group_id)
     partitions = await partitions_to_change(admin, options, committed)
     offsets = await _find(admin, target, partitions, committed, options)
@@ -210,9 +210,10 @@ async def reset(
     head = ("topic", ">partition", ">committed", ">new offset", "")
     print_report(
         form,
-        lambda: [Section(f"Group {group_id}: {done}", head, rows)],
+        lambda: [Section(f"{'Group' if exists else 'New group'} {group_id}: {done}", head, rows)],
         lambda: {
             "group": group_id,
+            "is_new": not exists,
             "executed": options.execute,
             "offsets": [_json(each, new, committed) for each, new in offsets.items()],
         },

@@ -33,8 +33,11 @@ def refuse_group(name: str, known: Iterable[str] = ()) -> NoReturn:
     raise typer.Exit(1)
 
 
-async def check_inactive(admin: Admin, group_id: str) -> None:
-    """Fail if a group has members: the next commit of theirs would undo the change."""
+async def check_inactive(admin: Admin, group_id: str) -> bool:
+    """Fail if a group has members: the next commit of theirs would undo the change.
+
+    Returns whether the group exists.
+    """
     states = {each.group_id: each.state for each in await admin.list_groups()}
     state = states.get(group_id, INACTIVE[0])
     if state == "" and group_id in states:  # brokers before KIP-518
@@ -44,3 +47,4 @@ async def check_inactive(admin: Admin, group_id: str) -> None:
         reason = f"group {group_id!r} has members (it is {state}): stop them first"
         print_note(str(reason))
         raise typer.Exit(1)
+    return group_id in states

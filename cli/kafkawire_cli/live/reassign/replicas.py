@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..unknown_names import check_partition, described_topics
+from ..unknown_names import check_partition, described_topics, unknown_broker
 from .files import Assignment, Partition
 from .options import Wanted
 from .placement import proposed
@@ -39,11 +39,9 @@ async def target_replicas(
     brokers = {row.broker_id: row.rack for row in (await admin.describe_cluster()).brokers}
     placed = wanted.assignment or {}
     named = [*(wanted.brokers or ()), *(broker for ids in placed.values() for broker in ids)]
-    for broker in named:
-        if broker not in brokers:
-            ids = ", ".join(map(str, sorted(brokers)))
-            detail = f"no broker with id {broker}; the cluster has {ids}"
-            raise BrokerError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, detail)
+    detail = unknown_broker(named, brokers)
+    if detail is not None:
+        raise BrokerError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, detail)
     if wanted.assignment is not None:
         return wanted.assignment
     try:

@@ -23,6 +23,7 @@ from ...live.config_resources import (
     known_keys,
 )
 from ...live.unknown_names import (
+    check_brokers,
     check_configs,
     similar_config,
     with_similar_topic,
@@ -84,6 +85,7 @@ def configs(
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
+            await check_brokers(admin, _brokers(named))
             described.update(await _describe(admin, named, every=every))
 
     live.run(work, client)
@@ -95,6 +97,15 @@ def configs(
         },
         "No configurations found.",
     )
+
+
+def _brokers(named: list[ConfigResource]) -> list[int]:
+    """Return the ids of the brokers among resources."""
+    return [
+        int(resource.name)
+        for resource in named
+        if resource.resource_type in ("BROKER", "BROKER_LOGGER") and resource.name
+    ]
 
 
 async def _describe(admin: Admin, named: list[ConfigResource], *, every: bool) -> Described:
@@ -158,6 +169,7 @@ def _change(
         from kafkawire.client.failures import BrokerError
 
         async with live.admin(client.values) as admin:
+            await check_brokers(admin, _brokers(named))
             try:
                 if topics:
                     await check_configs(admin, topics, removed)

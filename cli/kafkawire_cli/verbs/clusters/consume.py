@@ -18,7 +18,14 @@ from ...input.panels import Panel
 from ...input.values import NO_VALUES, ValueOptions, check_decoded, counted_values
 from ...live.completion import complete_group, complete_topic
 from ...live.interrupts import closed_soon, until_interrupted
-from ...live.offset_spec import FORMS, MILLISECONDS, OffsetSpec, find_offsets, parse_offset
+from ...live.offset_spec import (
+    FORMS,
+    MILLISECONDS,
+    OffsetKind,
+    OffsetSpec,
+    find_offsets,
+    parse_offset,
+)
 from ...live.outputs import (
     ColumnFormat,
     Output,
@@ -30,6 +37,7 @@ from ...live.outputs import (
 from ...live.reader import Reader, Until
 from ...live.share_reader import read_shared
 from ...live.unknown_names import check_partition, described_topics
+from ...notes import print_note
 from ...render.consumed_records import FORMATS, writer
 
 if TYPE_CHECKING:
@@ -311,6 +319,10 @@ async def _seek(consumer: Consumer, begin: OffsetSpec, partitions: list[TopicPar
     if begin.reset is None:
         for partition, offset in (await find_offsets(consumer, begin, partitions)).items():
             consumer.seek(partition, offset)
+            if begin.kind is OffsetKind.OFFSET and offset != begin.number:
+                where = "after the end" if offset < begin.number else "before the first offset"
+                name = f"{partition.topic}-{partition.partition}"
+                print_note(f"{name}: offset {begin.number} is {where}, reading from {offset}")
 
 
 async def _partitions(

@@ -15,7 +15,7 @@ from ...input.options import EveryOption, Form, FormOption, MostOption, entries_
 from ...input.panels import Panel
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
 from ...live.completion import complete_topic
-from ...live.unknown_names import described_topics
+from ...live.unknown_names import check_brokers, described_topics
 from ...render.cluster import LOG_DIR_HEAD, log_dir_cells
 from ...render.report import Section, bytes_text, print_report, top
 
@@ -105,6 +105,7 @@ def log_dirs(  # noqa: PLR0913 - options of the verb
         async with live.admin(client.values) as admin:
             if topic:
                 await described_topics(admin, topic)
+            await check_brokers(admin, numbers)
             rows = (await admin.describe_cluster()).brokers
             brokers = numbers or sorted(row.broker_id for row in rows)
             described.extend(
