@@ -19,13 +19,9 @@ from ...broker.events import (
     DeadLetterDue,
     Deadline,
     GroupDue,
-    IdleConnection,
-    MetadataAwaited,
-    MutedUntil,
     OffsetsDue,
     OffsetsLoaded,
     PersistDue,
-    ReplyDue,
     ShareFetchExpired,
     SharePartitionDue,
     ShareStatesDue,
@@ -60,7 +56,7 @@ from ...primitives import Message
 from ...replication import AppendCompleted
 from ..config import NodeConfig
 from .apis import is_between_brokers, listener_apis
-from .listeners import ConnectionDeadline, Listeners
+from .listeners import Listeners
 from .machines import NodeMachines
 from .options import DEFAULT, FrontOptions
 
@@ -278,11 +274,8 @@ class BrokerFront:
     # -- deadlines
 
     def due(self, due: Deadline, now: float) -> None:
-        """Handle an expired deadline."""
+        """Handle an expired deadline, but those of connections."""
         _DUE[type(due)](self, due, now)
-
-    def _connection_due(self, due: ConnectionDeadline, now: float) -> None:
-        self._listeners.due(due, now)
 
     def _group_due(self, due: GroupDue, now: float) -> None:
         self._coordinators.due(due, now)
@@ -316,10 +309,6 @@ class BrokerFront:
 
 
 _DUE: Final[Mapping[type[Deadline], Callable[[BrokerFront, Any, float], None]]] = {
-    IdleConnection: BrokerFront._connection_due,
-    MetadataAwaited: BrokerFront._connection_due,
-    MutedUntil: BrokerFront._connection_due,
-    ReplyDue: BrokerFront._connection_due,
     GroupDue: BrokerFront._group_due,
     OffsetsDue: BrokerFront._offsets_due,
     CommitExpired: BrokerFront._commit_expired,
