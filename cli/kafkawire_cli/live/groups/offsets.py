@@ -193,9 +193,8 @@ async def reset(
     partitions = await partitions_to_change(admin, options, committed)
     offsets = await _find(admin, target, partitions, committed, options)
     if options.execute and offsets:
-        await admin.alter_group_offsets(
-            group_id, {each: new.offset for each, new in offsets.items()}
-        )
+        numbers = {each: new.offset for each, new in offsets.items()}
+        await admin.alter_group_offsets(group_id, numbers)
     done = "set" if options.execute else "a dry run: --execute would set these offsets"
     rows = [
         (
