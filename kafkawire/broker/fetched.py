@@ -47,14 +47,14 @@ class Fetched:
             data.records = b""
         empty = encode_frame(self.message, version, correlation_id)
         parts: list[bytes] = []
-        at = SIZE
+        start = SIZE
         for data, difference in zip(filled, DIFFERENCE.finditer(_xor(null, empty)), strict=True):
             batches = self.batches[id(data)]
             length = _length(sum(map(len, batches)), version >= FLEXIBLE_FROM)
-            parts.append(empty[at : difference.start()] + length)
+            parts.append(empty[start : difference.start()] + length)
             parts += batches
-            at = difference.end()
-        parts.append(empty[at:])
+            start = difference.end()
+        parts.append(empty[start:])
         parts[0] = sum(map(len, parts)).to_bytes(SIZE, "big") + parts[0]
         return parts
 

@@ -40,17 +40,14 @@ def unknown_broker(wanted: Iterable[int], brokers: Iterable[int]) -> str | None:
     return None
 
 
-async def check_brokers(admin: Admin, wanted: Iterable[int]) -> None:
+def check_brokers(wanted: Iterable[int], brokers: Iterable[int]) -> None:
     """Check that the cluster has brokers: a client would wait for one that it has not."""
     from kafkawire.client.failures import RequestFailed
     from kafkawire.client.requests import Reason
 
-    named = list(wanted)
-    if named:
-        rows = (await admin.describe_cluster()).brokers
-        detail = unknown_broker(named, (row.broker_id for row in rows))
-        if detail is not None:
-            raise RequestFailed(Reason.UNKNOWN_NODE, detail)
+    detail = unknown_broker(wanted, brokers)
+    if detail is not None:
+        raise RequestFailed(Reason.UNKNOWN_NODE, detail)
 
 
 def check_partition(topic: TopicInfo, number: int) -> None:

@@ -25,8 +25,8 @@ def java_hash(text: str) -> int:
     data = text.encode("utf-16-be", "surrogatepass")
     units = unpack(f">{len(data) // 2}H", data)
     total = 0
-    for at in range(0, len(units), len(POWERS)):
-        part = units[at : at + len(POWERS)]
+    for start in range(0, len(units), len(POWERS)):
+        part = units[start : start + len(POWERS)]
         factors = POWERS[-len(part) :]
         total = (31 * total * factors[0] + sum(map(mul, part, factors))) & 0xFFFFFFFF
     return total - 0x100000000 if total & 0x80000000 else total

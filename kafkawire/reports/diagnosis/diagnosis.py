@@ -16,7 +16,7 @@ from ..reading import Collector
 from .error_rule import RuleDefinition
 from .feeds import GroupFeed, KeyFeed, OutcomeFeed, ProduceFeed, Producing, ResponseFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
-from .libraries import with_names
+from .libraries import Libraries
 from .registry import UNCHANGED, Settings, create
 from .rule import Rule, Scene
 
@@ -76,9 +76,9 @@ class Diagnosis:
     def findings(self) -> list[ResolvedFinding]:
         """The findings, the most harmful first."""
         findings = [finding for rule in self.rules for finding in rule.findings()]
-        place, clients = self._scene.captures.traffic.place, self._scene.clients.all
+        place, libraries = self._scene.captures.traffic.place, Libraries(self._scene.clients.all)
         return [
-            resolve(with_names(finding, clients), self._scene.topic_name, place)
+            resolve(libraries.with_names(finding), self._scene.topic_name, place)
             for finding in sorted(findings, key=lambda finding: finding.order)
         ]
 

@@ -27,7 +27,39 @@ LIBRDKAFKA: Final = {
     "ssl.truststore.location": "ssl.ca.location",
 }
 """Key of Java's clients -> what takes its place in librdkafka."""
+ALL: Final = ("all", None)
 KEYS: Final = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, LIBRDKAFKA))})(?![\w.]*\w)")
+
+
+class Libraries:
+    """Which clients have librdkafka: by client id, group and address, and all of them."""
+
+    def __init__(self, clients: Iterable[Client]) -> None:
+        self._have_librdkafka: dict[tuple[str, str | None], bool] = {}
+        for client in clients:
+            if client.software is not None:
+                self._add(client, is_librdkafka(client.software))
+
+    def _add(self, client: Client, has_it: bool) -> None:
+        groups = (("group", each) for each in client.groups)
+        for key in (ALL, ("client", client.client_id), ("address", client.address), *groups):
+            self._have_librdkafka[key] = has_it and self._have_librdkafka.get(key, True)
+
+    def with_names(self, finding: Finding) -> Finding:
+        """Add to the advice what settings are called where all clients concerned have librdkafka.
+
+        Those that do not name their software do not count.
+        """
+        if not self._have_librdkafka.get(_concerned(finding.subject), False):
+            return finding
+        text = " ".join((finding.cause, finding.advice, *(each.key for each in finding.settings)))
+        keys = dict.fromkeys(KEYS.findall(text))
+        names = "; ".join(f"{LIBRDKAFKA[key]} instead of {key}" for key in keys)
+        return (
+            finding._replace(advice=f"{finding.advice} In librdkafka: {names}.")
+            if keys
+            else finding
+        )
 
 
 def is_librdkafka(software: Software) -> bool:
@@ -35,22 +67,10 @@ def is_librdkafka(software: Software) -> bool:
     return "rdkafka" in f"{software}".lower()
 
 
-def with_names(finding: Finding, clients: Iterable[Client]) -> Finding:
-    """Add to the advice what settings are called in librdkafka, if all its clients have that."""
-    text = " ".join((finding.cause, finding.advice, *(each.key for each in finding.settings)))
-    keys = dict.fromkeys(KEYS.findall(text))
-    concerned = [each.software for each in clients if _concerns(finding.subject, each)]
-    known = [software for software in concerned if software is not None]
-    if not keys or not known or not all(map(is_librdkafka, known)):
-        return finding
-    names = "; ".join(f"{LIBRDKAFKA[key]} instead of {key}" for key in keys)
-    return finding._replace(advice=f"{finding.advice} In librdkafka: {names}.")
-
-
-def _concerns(subject: Subject, client: Client) -> bool:
-    """Whether a finding may be about a client."""
-    if subject.client is not None:
-        return client.client_id == subject.client
-    if subject.group is not None:
-        return subject.group in client.groups
-    return subject.address in (None, client.address)
+def _concerned(subject: Subject) -> tuple[str, str | None]:
+    """Return the key of the clients that a finding may be about."""
+    for kind in ("client", "group", "address"):
+        value = getattr(subject, kind)
+        if value is not None:
+            return kind, value
+    return ALL

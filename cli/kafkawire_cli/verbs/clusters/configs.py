@@ -85,7 +85,7 @@ def configs(
 
     async def work() -> None:
         async with live.admin(client.values) as admin:
-            await check_brokers(admin, _brokers(named))
+            await _check_brokers(admin, named)
             described.update(await _describe(admin, named, every=every))
 
     live.run(work, client)
@@ -99,13 +99,16 @@ def configs(
     )
 
 
-def _brokers(named: list[ConfigResource]) -> list[int]:
-    """Return the ids of the brokers among resources."""
-    return [
+async def _check_brokers(admin: Admin, named: list[ConfigResource]) -> None:
+    """Check that the cluster has the brokers among resources."""
+    ids = [
         int(resource.name)
         for resource in named
         if resource.resource_type in ("BROKER", "BROKER_LOGGER") and resource.name
     ]
+    if ids:
+        rows = (await admin.describe_cluster()).brokers
+        check_brokers(ids, (row.broker_id for row in rows))
 
 
 async def _describe(admin: Admin, named: list[ConfigResource], *, every: bool) -> Described:
@@ -169,7 +172,7 @@ def _change(
         from kafkawire.client.failures import BrokerError
 
         async with live.admin(client.values) as admin:
-            await check_brokers(admin, _brokers(named))
+            await _check_brokers(admin, named)
             try:
                 if topics:
                     await check_configs(admin, topics, removed)

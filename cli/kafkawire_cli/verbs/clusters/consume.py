@@ -333,8 +333,8 @@ async def _partitions(
 
     async with live.admin_beside(config) as admin:
         described = await described_topics(admin, names)
-    known = {name: [each.partition for each in described[name].partitions] for name in names}
+    numbers = {name: [each.partition for each in described[name].partitions] for name in names}
     for name in names:
         for number in wanted or []:
             check_partition(described[name], number)
-    return [TopicPartition(name, number) for name in names for number in wanted or known[name]]
+    return [TopicPartition(name, number) for name in names for number in wanted or numbers[name]]

@@ -105,9 +105,9 @@ def log_dirs(  # noqa: PLR0913 - options of the verb
         async with live.admin(client.values) as admin:
             if topic:
                 await described_topics(admin, topic)
-            await check_brokers(admin, numbers)
-            rows = (await admin.describe_cluster()).brokers
-            brokers = numbers or sorted(row.broker_id for row in rows)
+            ids = sorted(row.broker_id for row in (await admin.describe_cluster()).brokers)
+            check_brokers(numbers, ids)
+            brokers = numbers or ids
             described.extend(
                 await asyncio.gather(*(_describe(admin, number, topic) for number in brokers))
             )
