@@ -20,23 +20,14 @@ KILLED: Final = "coordinators are killed"
 GROUPS_KILLED: Final = "group coordinators are killed"
 LOST: Final = "markers are lost"
 LAST_EPOCHS: Final = "last epochs come soon"
+STILL: Final = "workers stand still before TxnOffsetCommit"
 MUTANTS: Final = {**PIPELINES, **TRANSACTIONS, **PARTICIPANTS, **ENDINGS}
 FOUND_BY: Final[dict[str, tuple[int, Composition]]] = {
-    "shows what is not committed": (0, RAFT),
-    "lists no aborted transactions": (0, RAFT),
-    "anybody commits in transactions": (86, RAFT),
-    "forgets prepared transactions": (4, RAFT),
-    "commits offsets of aborted transactions": (0, RAFT),
-    "transactions do not expire": (86, RAFT),
     "require_stable is ignored": (0, RAFT),
     "classic members stay": (129, RAFT),
     "active tasks are not released first": (43, RAFT),
     "epochs are not bumped": (0, RAFT),
-    "transactions share an epoch": (0, RAFT),
-    "fences have no epoch": (0, RAFT),
-    "zombies end transactions": (0, IN_MEMORY),
     "zombies add partitions": (0, RAFT),
-    "markers always commit": (0, RAFT),
 }
 """Mutant -> a seed that finds it."""
 BRIEFLY: Final[dict[str, tuple[int, Composition, tuple[str, ...]]]] = {
@@ -60,14 +51,18 @@ BRIEFLY: Final[dict[str, tuple[int, Composition, tuple[str, ...]]]] = {
     "epochs are never used up": (0, IN_MEMORY, (LAST_EPOCHS,)),
     "ends rotate no producer ids": (0, IN_MEMORY, (LAST_EPOCHS,)),
     "appends are not verified": (0, IN_MEMORY, ()),
+    "shows what is not committed": (0, IN_MEMORY, ()),
+    "lists no aborted transactions": (0, IN_MEMORY, ()),
+    "anybody commits in transactions": (1, RAFT, (KILLED, STILL)),
+    "forgets prepared transactions": (0, IN_MEMORY, (KILLED,)),
+    "commits offsets of aborted transactions": (0, RAFT, ()),
+    "transactions do not expire": (3, RAFT, (GROUPS_KILLED, STILL)),
+    "transactions share an epoch": (0, IN_MEMORY, ()),
+    "fences have no epoch": (0, RAFT, ()),
+    "zombies end transactions": (0, RAFT, ()),
+    "markers always commit": (0, IN_MEMORY, ()),
 }
 """Mutant -> a seed of a brief run that finds it, and the conditions of that run."""
-UNDER: Final = {
-    "anybody commits in transactions": ("workers stand still before TxnOffsetCommit",),
-    "transactions do not expire": ("workers stand still before TxnOffsetCommit",),
-}
-"""Mutant -> the conditions of its run, which is not a brief one."""
-
 
 def test_every_mutant_has_a_seed() -> None:
     assert FOUND_BY.keys() | BRIEFLY.keys() == MUTANTS.keys()
@@ -75,7 +70,7 @@ def test_every_mutant_has_a_seed() -> None:
 
 @pytest.mark.parametrize("name", FOUND_BY)
 def test_a_seed_finds_the_mutant(name: str) -> None:
-    with under(*UNDER.get(name, ())), MUTANTS[name]():
+    with MUTANTS[name]():
         assert first_violation(with_pipeline(*FOUND_BY[name])) is not None
 
 
