@@ -64,6 +64,7 @@ BRIEFLY: Final[dict[str, tuple[int, Composition, tuple[str, ...]]]] = {
 }
 """Mutant -> a seed of a brief run that finds it, and the conditions of that run."""
 
+
 def test_every_mutant_has_a_seed() -> None:
     assert FOUND_BY.keys() | BRIEFLY.keys() == MUTANTS.keys()
 
