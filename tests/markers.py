@@ -358,16 +358,27 @@ def _first_words(listed: str) -> Iterator[str]:
         yield from each.split()[:1]
 
 
-EXCLUDING: Final = re.compile(r"not \w+(?: and not \w+)*")
+EXPRESSION: Final = re.compile(r"(?:not )?\w+(?: and not \w+)*")
+PLACES: Final = {"builds": BUILDS, "simulation": SIMULATION}
+"""Markers of which all places are listed."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file of which an expression such as `not java and not slow` would take no test."""
+    """Import no file of which an expression would take no test: one such as `not java and not
+    slow`, or `simulation and not slow`.
+    """
     expression: str = config.getoption("markexpr")
-    if collection_path.suffix != ".py" or not EXCLUDING.fullmatch(expression):
+    if collection_path.suffix != ".py" or not EXPRESSION.fullmatch(expression):
         return None
-    excluded = set(expression.split()[1::3])
-    return bool(excluded & marks_of_file(collection_path)) or None
+    required, *excluded = re.split(r"(?:^| and )not ", expression)
+    if PLACES.keys() & {required} and not _has_any(collection_path.resolve(), PLACES[required]):
+        return True
+    return bool({*excluded} & marks_of_file(collection_path)) or None
+
+
+def _has_any(path: Path, places: tuple[str, ...]) -> bool:
+    """Whether a file of tests is one of the places, or has one of them."""
+    return any(path == TESTS / place.partition("::")[0] for place in places)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -143,6 +145,29 @@ def test_one_with_other_programs_runs_once_more(tmp_path: Path) -> None:
     assert "1 failed, 1 passed" in ran.stdout
     assert "1 rerun" in ran.stdout
     assert "FAILED test_it.py::test_unmarked" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("expression", "file", "is_left_out"),
+    [
+        ("simulation and not fuzz", "raft/test_simulation_seeds.py", None),
+        ("simulation and not builds", "raft/test_simulation_seeds.py", None),
+        ("simulation", "raft/test_simulation.py", True),
+        ("builds", "net/server/test_streams.py", None),
+        ("builds", "test_markers.py", True),
+        ("not builds", "packaging/test_compile.py", True),
+        ("not builds", "net/server/test_streams.py", None),
+        ("not builds and not simulation", "raft/test_simulation_seeds.py", True),
+        ("fuzz or simulation", "test_markers.py", None),
+        ("third_party", "test_markers.py", None),
+        ("", "test_markers.py", None),
+    ],
+)
+def test_files_without_a_test_of_the_expression_are_left_out(
+    expression: str, file: str, is_left_out: bool | None
+) -> None:
+    config = cast("pytest.Config", SimpleNamespace(getoption=lambda _name: expression))
+    assert markers.pytest_ignore_collect(markers.TESTS / file, config) is is_left_out
 
 
 def test_a_share_takes_each_sampled_test_with_some_seed() -> None:
