@@ -163,6 +163,14 @@ def test_the_demo_is_timed_in_a_clone_that_has_nothing_installed(
     assert figures == [("make demo", "clock", 47.0), ("make demo", "processor", 15.0)]
 
 
+def test_packages_that_an_extra_adds_are_measured() -> None:
+    megabytes = {each.case: each.median for each in builds.run([builds.EXTRAS])}
+    assert not {"kafkawire: pyarrow", "kafkawire: pytest"} & megabytes.keys()
+    assert megabytes["kafkawire[spark]: pyspark"] > megabytes["kafkawire: numpy"] > 10
+    of_spark = [size for case, size in megabytes.items() if case.startswith("kafkawire[spark]: ")]
+    assert sum(of_spark) == pytest.approx(megabytes["kafkawire[spark]"])
+
+
 @pytest.mark.parametrize("failing", [False, True])
 def test_what_is_timed_is_a_first_test_that_passes(failing: bool) -> None:
     script = startup.SCRIPTS["pytest, a first test with a broker"]
