@@ -6,6 +6,7 @@ CONCURRENT_TRANSACTIONS. A new coordinator knows only what it loads from the log
 
     request ─▶ verdict ─▶ next value ─▶ log ─▶ committed ─▶ Result, WriteMarkers ─▶ markers_written
 """
+# over 300 lines: one machine, with a handler of each request and what is due
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from ..protocol import ErrorCode
 from ..records import Batch, BatchBuilder
 from .config import TransactionConfig
 from .requests import (
+    AbortExpired,
     AddPartitions,
     CoordinatorLog,
     Effect,
@@ -143,8 +145,8 @@ class TransactionCoordinator:
             times += [self._abort_at, self._expire_at]
         return min(times, default=None)
 
-    def advance(self, now: float) -> list[Effect]:
-        """Do what is due."""
+    def advance(self, now: float, version: int = 0) -> list[Effect]:
+        """Do what is due. version: as in `InitProducerId`."""
         effects: list[Effect] = []
         while self._timeouts and self._timeouts[0][0] <= now:
             late = self._timeouts.popleft()[1]
@@ -153,7 +155,7 @@ class TransactionCoordinator:
                 late.result = None
         if self._abort_at <= now:
             self._abort_at = now + self.config.abort_interval
-            effects += self._abort_expired(now)
+            effects += self._abort_expired(now, version)
         if self._expire_at <= now:
             self._expire_at = now + self.config.expire_interval
             effects += self._forget_expired(now)
@@ -210,11 +212,8 @@ class TransactionCoordinator:
             transaction = Transaction(key, new) if transaction is None else transaction.rotated(new)
         now_ms = self._now_ms(now)
         if transaction.state is S.ONGOING:
-            rotates = transaction.is_exhausted and request.version >= EPOCH_BUMPED
-            if rotates and new == NONE:
-                return [ProducerIdNeeded(request)]
             busy = Result(request.reply_to, E.CONCURRENT_TRANSACTIONS)
-            return self._write(transaction.fenced(now_ms, new if rotates else NONE), busy, now)
+            return self._fence(transaction, request, busy, now)
         epochs = next_epochs(transaction, request.producer_epoch)
         if epochs is None:
             return [Result(request.reply_to, E.PRODUCER_FENCED)]
@@ -268,12 +267,37 @@ class TransactionCoordinator:
 
     # -- deadlines
 
-    def _abort_expired(self, now: float) -> list[Effect]:
+    def _abort_expired(self, now: float, version: int) -> list[Effect]:
         """Abort the transactions whose timeout is over, and fence their producers."""
         now_ms = self._now_ms(now)
         ongoing = [each for each in self._settled() if each.state is S.ONGOING]
         due = [each for each in ongoing if each.start_ms + each.timeout_ms < now_ms]
-        return [effect for each in due for effect in self._write(each.fenced(now_ms), None, now)]
+        aborts = [AbortExpired.of(each, version) for each in due]
+        return [effect for each in aborts for effect in self._abort(each, now)]
+
+    def _abort(self, request: AbortExpired, now: float) -> list[Effect]:
+        """Abort a transaction whose timeout is over, if it is still the same."""
+        transaction = self.transactions.get(request.transactional_id)
+        if transaction is None or request.transactional_id in self.pending:
+            return []
+        if AbortExpired.of(transaction, request.version, request.new_producer_id) != request:
+            return []
+        return self._fence(transaction, request, None, now)
+
+    def _fence(
+        self,
+        transaction: Transaction,
+        request: InitProducerId | AbortExpired,
+        result: Result | None,
+        now: float,
+    ) -> list[Effect]:
+        """Abort a transaction; a producer id whose epochs are used up makes way for another."""
+        rotates = transaction.is_exhausted and request.version >= EPOCH_BUMPED
+        if rotates and request.new_producer_id == NONE:
+            return [ProducerIdNeeded(request)]
+        new = request.new_producer_id if rotates else NONE
+        fenced = transaction.fenced(self._now_ms(now), request.version, new)
+        return self._write(fenced, result, now)
 
     def _forget_expired(self, now: float) -> list[Effect]:
         """Forget the transactional ids that were not used for so long."""
@@ -293,4 +317,5 @@ _HANDLERS: Final[Mapping[type, Callable[[TransactionCoordinator, Any, float], li
     AddPartitions: TransactionCoordinator._add,
     VerifyPartitions: TransactionCoordinator._verify,
     EndTransaction: TransactionCoordinator._end,
+    AbortExpired: TransactionCoordinator._abort,
 }

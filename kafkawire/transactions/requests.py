@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from ..protocol import ErrorCode
 from ..records import BatchBuilder
-from .transaction import NONE, TopicPartition
+from .transaction import NONE, TopicPartition, Transaction
 
 
 class InitProducerId(NamedTuple):
@@ -63,7 +63,26 @@ class EndTransaction(NamedTuple):
     new_producer_id: int = NONE
 
 
-Request = InitProducerId | AddPartitions | VerifyPartitions | EndTransaction
+class AbortExpired(NamedTuple):
+    """A transaction is over its timeout. version, new_producer_id: as in `InitProducerId`."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    version: int
+    new_producer_id: int = NONE
+    reply_to: int = NONE
+
+    @classmethod
+    def of(
+        cls, transaction: Transaction, version: int, new_producer_id: int = NONE
+    ) -> AbortExpired:
+        """Return the request to abort a transaction."""
+        identity = transaction.producer_id, transaction.producer_epoch
+        return cls(transaction.transactional_id, *identity, version, new_producer_id)
+
+
+Request = InitProducerId | AddPartitions | VerifyPartitions | EndTransaction | AbortExpired
 
 
 class Result(NamedTuple):
@@ -82,7 +101,7 @@ class Result(NamedTuple):
 class ProducerIdNeeded(NamedTuple):
     """The request needs an unused producer id: handle it again with one."""
 
-    request: InitProducerId | EndTransaction
+    request: InitProducerId | EndTransaction | AbortExpired
 
 
 class WriteMarkers(NamedTuple):

@@ -97,12 +97,15 @@ class Transaction:
             version=version,
         )
 
-    def fenced(self, now_ms: int, next_producer_id: int = NONE) -> Self:
-        """Return the value whose transaction is aborted with an epoch that no producer has."""
+    def fenced(self, now_ms: int, version: int, next_producer_id: int = NONE) -> Self:
+        """Return the value whose transaction is aborted with an epoch that no producer has.
+
+        version: transaction.version of the cluster; from 2, its producer may begin anew with it.
+        """
         return replace(
             self.after(Trigger.FENCE, now_ms),
             producer_epoch=self.producer_epoch + 1,
-            last_producer_epoch=NONE,
+            last_producer_epoch=self.producer_epoch if version >= EPOCH_BUMPED else NONE,
             next_producer_id=next_producer_id,
         )
 

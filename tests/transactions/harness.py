@@ -101,12 +101,12 @@ class Harness:
         self.take(self.coordinator.handle(request, self.now))
         return self.results.get(request.reply_to)
 
-    def advance(self, seconds: float) -> None:
-        """Advance the time, deadline by deadline."""
+    def advance(self, seconds: float, version: int = 0) -> None:
+        """Advance the time, deadline by deadline, in a cluster with a transaction.version."""
         end = self.now + seconds
         while (due := self.coordinator.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
-            self.take(self.coordinator.advance(self.now))
+            self.take(self.coordinator.advance(self.now, version))
         self.now = end
 
     def commit_log(self) -> None:

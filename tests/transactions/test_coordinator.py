@@ -13,10 +13,12 @@ from kafkawire.transactions import (
     EPOCH_BUMPED,
     NONE,
     TRANSITIONS,
+    ProducerIdNeeded,
     Result,
     TransactionConfig,
     TransactionState,
 )
+from kafkawire.transactions.requests import AbortExpired
 from kafkawire.transactions.states import END, END_AGAIN, END_NEXT, IDLE, PREPARED, Trigger
 from kafkawire.transactions.transaction import LAST_EPOCH, read_record
 
@@ -230,6 +232,34 @@ def test_in_version_2_its_abort_rotates_the_producer_id(harness: Harness) -> Non
     assert (begun.producer_id, begun.producer_epoch) == (harness.transaction.producer_id, 1)
 
 
+@pytest.mark.parametrize("version", [0, EPOCH_BUMPED])
+def test_a_timeout_with_the_last_epoch_rotates_the_producer_id_as_well(
+    harness: Harness, version: int
+) -> None:
+    last = with_epoch(harness, LAST_EPOCH)
+    assert harness.add(last, A) == E.NONE
+    harness.advance(TIMEOUT_MS / 1000 + harness.config.abort_interval, version)
+    [marker] = harness.markers
+    assert (marker.producer_id, marker.producer_epoch) == (last.producer_id, LAST_EPOCH + 1)
+    harness.write_markers()
+    has_rotated = harness.transaction.producer_id != last.producer_id
+    assert has_rotated is (version >= EPOCH_BUMPED)
+    assert harness.transaction.producer_epoch == (0 if has_rotated else LAST_EPOCH + 1)
+
+
+def test_a_transaction_that_ended_meanwhile_is_not_aborted(harness: Harness) -> None:
+    last = with_epoch(harness, LAST_EPOCH)
+    assert harness.add(last, A) == E.NONE
+    request = AbortExpired.of(harness.transaction, EPOCH_BUMPED)
+    assert harness.coordinator.handle(request, harness.now) == [ProducerIdNeeded(request)]
+    assert error_of(harness.end(last, True)) == E.NONE
+    harness.write_markers()
+    assert harness.add(harness.started(), A) == E.NONE
+    again = request._replace(new_producer_id=999)
+    assert harness.coordinator.handle(again, harness.now) == []
+    assert harness.transaction.state is S.ONGOING
+
+
 def test_a_fenced_producer_ends_nothing_where_no_transaction_has_begun(harness: Harness) -> None:
     fenced = harness.started()
     harness.started()
@@ -257,6 +287,19 @@ def test_a_transaction_is_aborted_after_its_timeout(harness: Harness) -> None:
     assert harness.transaction.state is S.COMPLETE_ABORT
     fenced = harness.init(producer.producer_id, producer.producer_epoch)
     assert error_of(fenced) == E.PRODUCER_FENCED
+
+
+def test_in_version_2_the_producer_of_an_aborted_transaction_begins_anew(harness: Harness) -> None:
+    producer = harness.ongoing(A)
+    harness.advance(TIMEOUT_MS / 1000 + harness.config.abort_interval, EPOCH_BUMPED)
+    harness.write_markers()
+    for _ in range(2):  # its response may be lost
+        begun = harness.init(producer.producer_id, producer.producer_epoch, EPOCH_BUMPED)
+        assert begun is not None
+        assert (begun.error, begun.producer_epoch) == (E.NONE, producer.producer_epoch + 1)
+    assert error_of(harness.init(version=EPOCH_BUMPED)) == E.NONE
+    late = harness.init(producer.producer_id, producer.producer_epoch, EPOCH_BUMPED)
+    assert error_of(late) == E.PRODUCER_FENCED
 
 
 def test_the_timeout_is_that_of_the_transaction_from_its_first_partition(harness: Harness) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ...configs.features import TRANSACTIONS
 from ...messages.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from ...messages.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from ...messages.add_partitions_to_txn_request import (
@@ -118,7 +117,7 @@ class TransactionRequests:
                 body.transaction_timeout_ms,
                 body.producer_id,
                 body.producer_epoch,
-                version=self._metadata.image.features.get(TRANSACTIONS, 0),
+                version=self._coordinators.version,
             ),
             then,
             now,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from ...configs.features import TRANSACTIONS
 from ...metadata import MetadataDelta, TopicIdPartition
 from ...protocol import ErrorCode
 from ...transactions import (
@@ -60,6 +61,11 @@ class TransactionCoordinators:
         self._count = 0
         self.deadlines: Deadlines[int] = Deadlines()
         """The partitions whose coordinators have something to do."""
+
+    @property
+    def version(self) -> int:
+        """transaction.version of the cluster."""
+        return self._metadata.image.features.get(TRANSACTIONS, 0)
 
     # -- where coordinators are
 
@@ -207,7 +213,8 @@ class TransactionCoordinators:
 
     def advance(self, now: float) -> None:
         """Do what is due."""
+        version = self.version
         while (index := self.deadlines.pop_due(now)) is not None:
             loaded = self._loaded[index]
-            self._changed(loaded, loaded.advance(now), now)
+            self._changed(loaded, loaded.advance(now, version), now)
         self.run(now)

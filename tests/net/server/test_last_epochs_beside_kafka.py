@@ -6,8 +6,9 @@ times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -18,6 +19,7 @@ from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig
 from kafkawire.transactions.transaction import LAST_EPOCH
+from tests.interop.implementations import until
 
 from ...real.broker import Broker
 from ...real.wire import Wire
@@ -28,6 +30,10 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("kafka")]
 PIPELINED: Final = 500
 """Requests on their way at a time, on each connection."""
 VERSION: Final = 5
+BUMPING: Final = 12
+"""The version of Produce of transactions whose end has a new epoch."""
+TIMEOUT_MS: Final = 60_000
+SHORT_MS: Final = 1_000
 
 
 def rotated(actor: Actor) -> None:
@@ -74,7 +80,27 @@ def ended(actor: Actor) -> None:
     actor.end(True, version=5, **last)
 
 
-SCENARIOS: Final = (rotated, aborted, ended)
+def timed_out(version: int, actor: Actor) -> None:
+    """Let the transaction of the last epoch of a producer id time out."""
+    last = mine(actor)
+    if version < BUMPING:
+        actor.add(0)
+    actor.send(0, version=version)
+    until(lambda: actor.described().transaction_state == "CompleteAbort")
+    actor.state()
+    described = actor.described()
+    actor.step(described.producer_id != last["producer_id"], described.producer_epoch)
+    actor.init(**last)
+    actor.init()
+
+
+SCENARIOS: Final[dict[str, Callable[[Actor], None]]] = {
+    "rotated": rotated,
+    "aborted": aborted,
+    "ended": ended,
+    "timed out": partial(timed_out, BUMPING),
+    "timed out before version 2": partial(timed_out, 9),
+}
 
 
 def mine(actor: Actor) -> dict[str, int]:
@@ -86,7 +112,10 @@ def use_up(actors: Sequence[Actor]) -> None:
     """Bring producers, each with a connection of its own, to their last epoch."""
     frames = [
         encode_frame(
-            InitProducerIdRequest(transactional_id=actor.name, transaction_timeout_ms=60_000),
+            InitProducerIdRequest(
+                transactional_id=actor.name,
+                transaction_timeout_ms=SHORT_MS if "timed out" in actor.name else TIMEOUT_MS,
+            ),
             VERSION,
             0,
         )
@@ -112,15 +141,14 @@ def seen(port: int) -> tuple[list[Any], dict[str, list[Any]]]:
     with ExitStack() as stack:
         wires = [stack.enter_context(Wire(port)) for _ in SCENARIOS]
         actors = [
-            Actor(wire, f"last epoch {scenario.__name__}")
-            for wire, scenario in zip(wires, SCENARIOS, strict=True)
+            Actor(wire, f"last epoch {name}") for wire, name in zip(wires, SCENARIOS, strict=True)
         ]
         for actor in actors:
             prepared(actor.wire, actor.name)
         use_up(actors)
         earlier = Actor(actors[0].wire, actors[0].name)
         earlier.init(producer_id=actors[0].producer_id, producer_epoch=LAST_EPOCH - 1)
-        for actor, scenario in zip(actors, SCENARIOS, strict=True):
+        for actor, scenario in zip(actors, SCENARIOS.values(), strict=True):
             old = actor.producer_id
             scenario(actor)
             actor.step("other producer id", actor.producer_id != old)

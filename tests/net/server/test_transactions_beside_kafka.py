@@ -11,6 +11,8 @@ from typing import Any, Final
 import pytest
 
 from kafkawire import ErrorCode
+from kafkawire.messages.init_producer_id_request import InitProducerIdRequest
+from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.messages.list_transactions_request import ListTransactionsRequest
 from kafkawire.messages.list_transactions_response import ListTransactionsResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
@@ -210,7 +212,26 @@ def timed_out(actor: Actor) -> None:
             one.end(commit, version)
         one.send(0, 1, version=9 if version == 3 else 12)
         one.commit_offset(1, version=5)
+        own = {"producer_id": one.producer_id, "producer_epoch": one.epoch}
+        for _ in range(2):
+            one.init(**own)
         one.init()
+        one.init(**own)
+
+
+def fenced_meanwhile(actor: Actor) -> None:
+    """Begin anew after another producer has aborted the transaction, and has not begun yet."""
+    actor.init()
+    actor.send(0, version=12)
+    own = {"producer_id": actor.producer_id, "producer_epoch": actor.epoch}
+    request = InitProducerIdRequest(transactional_id=actor.name, transaction_timeout_ms=60_000)
+    response = actor.wire.exchange(request, 5, InitProducerIdResponse)
+    actor.step("InitProducerId", E(response.error_code))
+    until(lambda: actor.described().transaction_state == "CompleteAbort")
+    for _ in range(2):
+        actor.init(**own)
+    actor.init()
+    actor.init(**own)
 
 
 def mistakes(actor: Actor) -> None:
@@ -252,6 +273,7 @@ SCENARIOS: Final = (
     epochs,
     first_batches,
     timed_out,
+    fenced_meanwhile,
     mistakes,
     patterns,
 )
