@@ -47,7 +47,7 @@ def test_a_waiting_client_that_has_gone_leaves_its_turn_to_the_next() -> None:
         Wire(server.ports()[1]) as third,
     ):
         assert first.exchange(REQUEST, 9, MetadataResponse).brokers
-        until(lambda: len(server.server.connections) == 3)
+        until(lambda: len(server.server.connections) > 1)  # the third may be in the backlog yet
         second.socket.close()
         first.socket.close()
         assert third.exchange(REQUEST, 9, MetadataResponse).brokers
