@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.protocol import ErrorCode as E
@@ -175,6 +176,15 @@ def test_the_rate_of_the_broker_is_not_that_of_the_listener_between_brokers() ->
     assert all(map(is_served, nodes))
     clients = [harness.client() for _ in range(IN_WINDOWS + 1)]
     assert [is_served(each) for each in clients] == [True] * IN_WINDOWS + [False]
+
+
+def test_the_rate_of_the_broker_is_that_of_controllers_as_well() -> None:
+    harness = NodeHarness({RATE: "1"})
+    clients = [harness.client(listener="CONTROLLER") for _ in range(IN_WINDOWS - 1)]
+    clients += harness.client(), harness.client()
+    for each in clients:
+        each.send(ApiVersionsRequest(), 0)
+    assert [bool(each.received) for each in clients] == [True] * IN_WINDOWS + [False]
 
 
 def test_a_rate_of_0_delays_each_by_a_window() -> None:

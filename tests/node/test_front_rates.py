@@ -240,6 +240,23 @@ def test_connections_beyond_the_quota_of_an_address_are_closed_later(harness: No
     assert harness.client().exchange(MetadataRequest(topics=[]), 9, MetadataResponse)
 
 
+def test_the_quota_of_an_address_is_for_all_listeners_of_a_node(harness: NodeHarness) -> None:
+    set_quota(harness, {"ip": "127.0.0.1"}, CONNECTION_CREATION, 1.0)
+    clients = [
+        harness.client(listener=name) for name in ("CONTROLLER", "PLAINTEXT") for _ in range(6)
+    ]
+    for client in clients:
+        client.send(ApiVersionsRequest(), 0)
+    assert [bool(each.received) for each in clients] == [True] * 10 + [False] * 2
+    throttled = harness.client(listener="CONTROLLER")
+    harness.advance(1.1)
+    assert throttled.closed == f"127.0.0.1 exceeds its {CONNECTION_CREATION}"
+    harness.advance(12.0)
+    set_quota(harness, {"ip": "127.0.0.1"}, CONNECTION_CREATION, None)
+    clients = [harness.client(listener="CONTROLLER") for _ in range(20)]
+    assert [each.exchange(ApiVersionsRequest(), 0, ApiVersionsResponse) for each in clients]
+
+
 def test_the_quota_of_an_address_is_its_own_or_the_default() -> None:
     quotas = {
         frozenset({("ip", None)}): {CONNECTION_CREATION: 5.0},

@@ -7,7 +7,8 @@ connection to it, the least recently used one to another listener is closed.
 
     Connected ─▶ waiting ─▶ delay by the rate ─▶ slot ─▶ accepted
 
-Both limits are of the listener, and of all listeners together.
+Both limits are of the listener, and of all listeners together: the slots are those of brokers, or
+those of controllers; the rate is of both.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
+from ..configs import Settings
 from ..context import Context
 from ..effects import PauseAccepting, ResumeAccepting
 from ..events import AcceptDue
@@ -43,11 +45,28 @@ class Acceptor:
     due: float = 0.0
 
 
+def new_rate(settings: Settings) -> Rate:
+    """Return a rate of connections."""
+    return Rate(settings.number("quota.window.num"), settings.number(WINDOW) * 1000)
+
+
+@dataclass(slots=True)
+class ConnectionQuotas:
+    """What all listeners of a node share, those of brokers and those of controllers.
+
+    protected: the listener between brokers, where others have another one. rate: of connections to
+    the others. throttle_ms: counts a connection of an address; None where addresses have no quotas.
+    """
+
+    protected: str | None
+    rate: Rate
+    throttle_ms: Callable[[str, float], int] | None = None
+
+
 class Acceptors:
     """The acceptors of all listeners.
 
-    accepted: serves a connection that has its slot. protected: the listener between brokers, where
-    others have another one.
+    accepted: serves a connection that has its slot.
     """
 
     def __init__(
@@ -55,26 +74,21 @@ class Acceptors:
         context: Context,
         connections: Connections,
         accepted: Callable[[Connection, float], None],
-        protected: str | None,
+        quotas: ConnectionQuotas,
     ) -> None:
         self._context = context
         self._settings = context.settings
         self._connections = connections
         self._accepted = accepted
-        self._protected = protected
+        self._quotas = quotas
         self._by_listener: dict[str, Acceptor] = {}
-        self._rate = self._new_rate()
-
-    def _new_rate(self) -> Rate:
-        number = self._settings.number
-        return Rate(number("quota.window.num"), number(WINDOW) * 1000)
 
     def add(self, connection: Connection, now: float) -> None:
         """Accept a connection, or let it wait."""
         listener = connection.listener
         acceptor = self._by_listener.get(listener)
         if acceptor is None:
-            acceptor = self._by_listener[listener] = Acceptor(self._new_rate())
+            acceptor = self._by_listener[listener] = Acceptor(new_rate(self._settings))
         acceptor.waiting.append(connection)
         if len(acceptor.waiting) == 1:
             self._begin(listener, acceptor, now)
@@ -106,15 +120,19 @@ class Acceptors:
     def excess(self) -> list[Connection]:
         """Return what to close where more connections than `max.connections` are open."""
         count = self._connections.open - self._settings.number(MAX_CONNECTIONS)
-        return self._connections.least_recently_used(count, self._protected) if count > 0 else []
+        return (
+            self._connections.least_recently_used(count, self._quotas.protected)
+            if count > 0
+            else []
+        )
 
     def _begin(self, listener: str, acceptor: Acceptor, now: float) -> None:
         """Count the first connection that waits, and delay it if there were too many."""
         settings, now_ms = self._settings, int(now * 1000)
         own = settings.own_of_listener(listener, CREATION_RATE)
         measured = [(acceptor.rate, inf if own is None else int(own))]
-        if listener != self._protected:
-            measured.append((self._rate, settings.number(CREATION_RATE)))
+        if listener != self._quotas.protected:
+            measured.append((self._quotas.rate, settings.number(CREATION_RATE)))
         longest_ms = settings.number(WINDOW) * 1000
         throttle_ms = 0
         for rate, most in measured:
@@ -131,4 +149,6 @@ class Acceptors:
         own = settings.own_of_listener(listener, MAX_CONNECTIONS)
         if own is not None and connections.open_to(listener) >= int(own):
             return False
-        return listener == self._protected or connections.open < settings.number(MAX_CONNECTIONS)
+        if listener == self._quotas.protected:
+            return True
+        return connections.open < settings.number(MAX_CONNECTIONS)

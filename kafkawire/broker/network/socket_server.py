@@ -31,7 +31,7 @@ from ..security.tls_principal import (
     mapping_rules,
     principal_name,
 )
-from .acceptors import MAX_CONNECTIONS, Acceptors
+from .acceptors import MAX_CONNECTIONS, Acceptors, ConnectionQuotas
 from .connection import Connection
 from .connections import Connections
 from .request_channel import ErrorResponse, RequestChannel
@@ -47,7 +47,7 @@ class SocketServer:
 
     error_response: builds the response to a request that has failed. passwords: of users, by name.
     credentials: of users with SCRAM, besides those of `passwords`. tokens: of delegation tokens.
-    protected: the listener between brokers, where others have another one.
+    quotas: of connections, which the other listeners of the node share.
     """
 
     def __init__(
@@ -55,18 +55,17 @@ class SocketServer:
         context: Context,
         error_response: ErrorResponse,
         passwords: Mapping[str, str],
+        quotas: ConnectionQuotas,
         credentials: ScramCredentials | None = None,
         tokens: TokenCredentials | None = None,
-        protected: str | None = None,
     ) -> None:
         self._context = context
         self.connections = Connections(context.settings, context.bounds)
         self.scheduler = RequestScheduler(context)
         self.channel = RequestChannel(context, self.connections, self.scheduler, error_response)
-        self.acceptors = Acceptors(context, self.connections, self._accepted, protected)
+        self.acceptors = Acceptors(context, self.connections, self._accepted, quotas)
         self.connections.on_close = self.acceptors.look_again
-        self.connection_throttle_ms: Callable[[str, float], int] | None = None
-        """Counts a connection of an address; None where addresses have no quotas."""
+        self._quotas = quotas
         self._passwords = passwords
         self._credentials = credentials
         self._tokens = tokens
@@ -119,9 +118,9 @@ class SocketServer:
     def _is_throttled(self, connection: Connection, now: float) -> bool:
         """Whether an address opens too many connections; then it waits, and is closed (KIP-612)."""
         is_of_node = connection.id < 0  # in the same process
-        if self.connection_throttle_ms is None or is_of_node:
+        if self._quotas.throttle_ms is None or is_of_node:
             return False
-        throttle_ms = self.connection_throttle_ms(connection.host, now)
+        throttle_ms = self._quotas.throttle_ms(connection.host, now)
         if throttle_ms:
             connection.throttled = True
             self.channel.mute(connection.id, throttle_ms / 1000, now)

@@ -202,7 +202,7 @@ class BrokerFront:
             self.throttling.publish(image.quotas)
             quotas = self.throttling.quotas
             limited = quotas.limit(CONNECTION_CREATION)
-            self.server.connection_throttle_ms = quotas.record_connection if limited else None
+            self._listeners.quotas.throttle_ms = quotas.record_connection if limited else None
         self.share_coordinators.published(delta, now)
         self.groups.published(delta, now)
         self.transactions.coordinators.published(delta, now)

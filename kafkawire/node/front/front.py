@@ -25,6 +25,7 @@ from ...broker.context import Context
 from ...broker.deadlines import Deadlines
 from ...broker.events import Authenticated, Deadline
 from ...broker.handlers import CONTROLLER_HANDLERS, HANDLERS
+from ...broker.network.acceptors import ConnectionQuotas, new_rate
 from ...broker.request import NODE_CLIENT_ID
 from ...broker.security.scram import user_credential
 from ...broker.security.tokens import token_credential
@@ -131,6 +132,7 @@ class NodeFront:
 
     def _listen(self, users: Users) -> dict[str, Listeners]:
         listeners: dict[str, Listeners] = {}
+        quotas = self._connection_quotas()
         for addresses, handlers in (
             (self.config.broker_listeners, HANDLERS),
             (self.config.controller_listeners, CONTROLLER_HANDLERS),
@@ -139,14 +141,16 @@ class NodeFront:
                 reports = self._options.reports and handlers is HANDLERS
                 context = self._context(reports)
                 endpoints = self._endpoints(addresses)
-                names = [each.name for each in addresses]
-                between_brokers = [each for each in names if is_between_brokers(self.config, each)]
-                protected = next(iter(between_brokers), None)
                 served = Listeners(
-                    endpoints, context, handlers, self.config.protocol, users, protected
+                    endpoints, context, handlers, self.config.protocol, quotas, users
                 )
                 listeners |= dict.fromkeys(served.endpoints, served)
         return listeners
+
+    def _connection_quotas(self) -> ConnectionQuotas:
+        names = (each.name for each in self.config.broker_listeners)
+        protected = (each for each in names if is_between_brokers(self.config, each))
+        return ConnectionQuotas(next(protected, None), new_rate(self._settings))
 
     def _kept_deadlines(self) -> list[Deadlines[Any]]:
         of_transactions = self.broker.transactions.coordinators.deadlines

@@ -25,6 +25,7 @@ from ...broker.events import (
     Unreadable,
 )
 from ...broker.handlers import Handler, error_response
+from ...broker.network.acceptors import ConnectionQuotas
 from ...broker.network.socket_server import SocketServer
 from ...broker.request import Request
 from ...broker.request_handler import RequestHandler
@@ -51,14 +52,11 @@ class Users(NamedTuple):
     tokens: TokenCredentials | None = None
 
 
-NO_USERS: Final = Users({})
-
-
 class Listeners:
     """The listeners of brokers, or of controllers. `serve` comes before the first event.
 
     endpoints: by the names of the listeners. protocol_of: returns the protocol of a listener.
-    users: who may authenticate. protected: the listener between brokers, if others have another.
+    quotas: of connections, which all listeners of the node share. users: who may authenticate.
     """
 
     def __init__(
@@ -67,14 +65,18 @@ class Listeners:
         context: Context,
         handlers: Mapping[ApiKey, Handler],
         protocol_of: Callable[[str], SecurityProtocol],
-        users: Users = NO_USERS,
-        protected: str | None = None,
+        quotas: ConnectionQuotas,
+        users: Users,
     ) -> None:
         self.endpoints = endpoints
         self.context = context
         self._handlers = handlers
         self._protocol_of = protocol_of
-        self.server = SocketServer(context, self._error_response, *users, protected=protected)
+        self.quotas = quotas
+        passwords, credentials, tokens = users
+        self.server = SocketServer(
+            context, self._error_response, passwords, quotas, credentials, tokens
+        )
         self.channel = self.server.channel
         self.scheduler = self.server.scheduler
         self._request_handler: RequestHandler | None = None

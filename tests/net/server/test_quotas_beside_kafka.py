@@ -5,17 +5,19 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import count
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
 
-from kafkawire import REGISTRY, ApiKey, Message
+from kafkawire import REGISTRY, ApiKey, Message, encode_frame
 from kafkawire.broker.apis import client_apis
 from kafkawire.broker.releases import LATEST
 from kafkawire.messages import alter_client_quotas_request as quotas
 from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
+from kafkawire.messages.api_versions_request import ApiVersionsRequest
 from kafkawire.messages.create_partitions_request import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -37,9 +39,10 @@ from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig
 from tests.interop.implementations import until
 
-from ...real.broker import Broker
+from ...real.broker import Broker, free_ports
+from ...real.own_node import serving
 from ...real.requests import Known, filled
-from ...real.wire import HOST, Wire
+from ...real.wire import HOST, RESPONSE_SECONDS, Wire
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("kafka")]
 NUMBERS = count()
@@ -296,3 +299,54 @@ def test_connections_per_second(both: tuple[int, int]) -> None:
                 assert throttled.recv(1) == b""
             set_quota(wire, {"ip": HOST}, "connection_creation_rate", None)
             until(lambda port=port: served(port, 40) == 40)  # type: ignore[misc]
+
+
+class NodePorts(NamedTuple):
+    """The ports of a node that is a broker and a controller."""
+
+    broker: int
+    controller: int
+
+
+@pytest.fixture
+def nodes(own_kafka: Broker, tmp_path: Path) -> Iterator[tuple[NodePorts, NodePorts]]:
+    """The ports of the real node and of ours."""
+    ports = NodePorts(*free_ports(2))
+    controllers = f"1@{HOST}:{ports.controller}"
+    with serving(tmp_path / "data", ports.broker, controllers, {}, ["--node-id", "1"]):
+        yield NodePorts(own_kafka.port, own_kafka.controller_port), ports
+
+
+def accepted(address: str, *ports: int) -> int:
+    """Connect from an address; return on how many connections there is a response, not the end."""
+    with ExitStack() as stack:
+        clients = []
+        for port in ports:
+            client = socket.create_connection((HOST, port), RESPONSE_SECONDS, (address, 0))
+            clients.append(stack.enter_context(client))
+            with suppress(ConnectionError):  # closed already
+                client.sendall(encode_frame(ApiVersionsRequest(), 0, 1, client_id=None))
+        return sum(map(is_responded, clients))
+
+
+def is_responded(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) != b""
+    except ConnectionResetError:
+        return False
+
+
+def test_connections_to_a_controller(nodes: tuple[NodePorts, NodePorts]) -> None:
+    """Those to both listeners of a node are counted together, each address by itself."""
+    for ports in nodes:
+        many = [ports.controller] * 24
+        with Wire(ports.broker) as operator:
+            set_quota(operator, {"ip": "127.0.0.2"}, "connection_creation_rate", 100.0)
+            set_quota(operator, {"ip": None}, "connection_creation_rate", 1.0)
+            until(lambda many=many: accepted("127.0.0.3", *many) < 16)  # type: ignore[misc]
+            assert accepted("127.0.0.2", *many) == 24
+            both = [ports.controller] * 12 + [ports.broker] * 12
+            assert 10 <= accepted("127.0.0.4", *both) < 16
+            set_quota(operator, {"ip": "127.0.0.2"}, "connection_creation_rate", None)
+            set_quota(operator, {"ip": None}, "connection_creation_rate", None)
+            until(lambda many=many: accepted("127.0.0.5", *many) == 24)  # type: ignore[misc]
