@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from .keys import BROKER_CONFIGS, ConfigKey
+from .keys import BROKER_CONFIGS, ConfigKey, Update
 
 PREFIX: Final = "listener.name."
 PATTERN: Final = re.compile(re.escape(PREFIX) + r"(?P<listener>[^.]+)\.(?P<name>.+)")
 GROUPS: Final = ("ssl.", "sasl.")
 """How the keys begin that a listener may have values of its own for."""
-SINGLE: Final = frozenset(
-    {"connections.max.reauth.ms", "max.connection.creation.rate", "max.connections"}
-)
+LIMITS: Final = frozenset({"max.connection.creation.rate", "max.connections"})
+"""The keys that can be set while the broker runs."""
+SINGLE: Final = LIMITS | {"connections.max.reauth.ms"}
 """The others."""
 MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 OF_MECHANISM: Final = frozenset(
@@ -33,8 +33,9 @@ OF_MECHANISM: Final = frozenset(
 class ListenerKey(NamedTuple):
     """A key of a listener.
 
-    listener: in upper case. name: of the broker's key. mechanism: the SASL mechanism that alone
-    has the value, in upper case; "" for none.
+    listener: in upper case. name: of the broker's key. key: that one, with the update mode that it
+    has for one listener. mechanism: the SASL mechanism that alone has the value, in upper case; ""
+    for none.
     """
 
     listener: str
@@ -63,4 +64,6 @@ def listener_key(text: str) -> ListenerKey | None:
     key = BROKER_CONFIGS.get(name)
     if key is None or not (name in SINGLE or name.startswith(GROUPS)):
         return None
+    update = Update.CLUSTER_WIDE if name in LIMITS else Update.READ_ONLY
+    key = key._replace(update=update)
     return ListenerKey(match["listener"].upper(), name, key, mechanism.upper())

@@ -143,6 +143,35 @@ def test_connections_are_limited_at_once() -> None:
     assert waiting.receive(MetadataResponse)
 
 
+@pytest.mark.parametrize("name", ["", "1"], ids=["all brokers", "one broker"])
+def test_connections_to_a_listener_are_limited_at_once(name: str) -> None:
+    harness = NodeHarness()
+    key = "listener.name.plaintext.max.connections"
+    [client, waiting] = [harness.client() for _ in range(2)]
+    assert altered(harness, (BROKER, name, key, "3")) == [E.NONE]
+    late = harness.client()
+    late.send(MetadataRequest(topics=[]), 9)
+    assert not late.received
+    assert altered(harness, (BROKER, name, key, None), client=client) == [E.NONE]
+    assert late.receive(MetadataResponse)
+    assert altered(harness, (BROKER, name, key, "0"), client=waiting) == [E.INVALID_REQUEST]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("listener.name.plaintext.sasl.enabled.mechanisms", "PLAIN"),
+        ("listener.name.plaintext.plain.connections.max.reauth.ms", "1"),
+        ("listener.name.plaintext.max.connections.per.ip", "1"),
+    ],
+)
+def test_a_key_of_a_listener_that_would_have_no_effect_is_refused(key: str, value: str) -> None:
+    """A real Kafka 4.4 accepts it, and goes on as before."""
+    harness = NodeHarness()
+    assert altered(harness, (BROKER, "1", key, value)) == [E.INVALID_REQUEST]
+    assert key not in described_broker(harness, "1")
+
+
 def test_replication_is_throttled_as_configured() -> None:
     harness = NodeHarness(topics={"t": 2})
     broker = harness.front.machines.node.parts.broker

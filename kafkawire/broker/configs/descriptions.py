@@ -15,6 +15,7 @@ from ...configs import (
     ConfigKey,
     ConfigSource,
     ConfigType,
+    ListenerKey,
     Update,
     listener_key,
 )
@@ -142,19 +143,28 @@ def _of_release(settings: Settings, own: Mapping[str, str]) -> Iterator[Describe
 
 def _of_listeners(settings: Settings, own: Mapping[str, str]) -> Iterator[Described]:
     """Describe the keys that listeners have values of their own for; read-only, as in Kafka."""
-    for name, value in settings.effective.items():
+    for name in settings.effective:
         parsed = listener_key(name)
         if parsed is not None:
-            static = (name, value, ConfigSource.STATIC_BROKER_CONFIG)
-            synonyms = [static, *_broker_synonyms(settings, (parsed.name,), own)]
-            key = parsed.key._replace(update=Update.READ_ONLY)
-            yield _shown(name, key, synonyms)
+            rows = _broker_synonyms(settings, (parsed.name,), own)
+            rows += [(name, value, source) for value, source in settings.configured(name)]
+            rows.sort(key=lambda row: (row[2], row[0] != name))
+            yield _shown(name, _of_listener(parsed), _from(name, rows))
+
+
+def _of_listener(parsed: ListenerKey) -> ConfigKey:
+    return parsed.key._replace(update=Update.READ_ONLY)
 
 
 def default_described(settings: Settings) -> list[Described]:
     """Describe the dynamic default configuration of all brokers."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
-    keys = {**settings.keys, **OUTSIDE}
+    of_listeners = {name: listener_key(name) for name in settings.altered(source)}
+    keys = {
+        **settings.keys,
+        **OUTSIDE,
+        **{name: _of_listener(each) for name, each in of_listeners.items() if each is not None},
+    }
     return [
         _shown(name, keys[name], [(name, value, source)])
         for name, value in sorted(settings.altered(source).items())
@@ -195,8 +205,12 @@ def _broker_synonyms(
         if default is not None and name not in OUTSIDE:
             rows.append((name, default, ConfigSource.DEFAULT_CONFIG))
     rows.sort(key=lambda row: row[2])
-    first = described or (names[0] if names else "")
-    return list(dropwhile(lambda row: row[0] != first, rows))
+    return _from(described or (names[0] if names else ""), rows)
+
+
+def _from(name: str, rows: list[Synonym]) -> list[Synonym]:
+    """Return the sources from the first one of a key on."""
+    return list(dropwhile(lambda row: row[0] != name, rows))
 
 
 def _together() -> dict[str, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from ...configs import (
     TOPIC_CONFIGS,
     ConfigKey,
     ConfigSource,
+    Update,
     broker_config_hint,
     broker_configs,
     config_error,
@@ -46,8 +47,7 @@ class Settings:
         self.keys = keys
         self.topic_keys = topic_keys
         for name, value in static.items():
-            of_listener = listener_key(name)
-            key = self.key(name) if of_listener is None else of_listener.key
+            key = self.key(name)
             reason = config_error(key, name, value)
             if reason is not None:
                 hint = broker_config_hint(name) if key is None else ""
@@ -83,8 +83,20 @@ class Settings:
         return [(values[name], source) for source, values in sources.items() if name in values]
 
     def key(self, name: str) -> ConfigKey | None:
-        """Return a key of the release, or one that only others have; None for an unknown key."""
-        return self.keys.get(name) or BROKER_CONFIGS.get(name)
+        """Return a key of the release, one that only others have, or one of a listener.
+
+        None for an unknown key.
+        """
+        key = self.keys.get(name) or BROKER_CONFIGS.get(name)
+        of_listener = listener_key(name) if key is None else None
+        return key if of_listener is None else of_listener.key
+
+    def applies(self, name: str, value: str) -> bool:
+        """Whether a value that is set while the broker runs is valid, and used."""
+        key = self.key(name)
+        if key is None or self.lacks(name) or key.update is Update.READ_ONLY:
+            return False
+        return config_error(key, name, value) is None
 
     def lacks(self, name: str) -> bool:
         """Whether only other releases have a key: any value of it is stored, and used nowhere."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...configs import (
-    BROKER_CONFIGS,
     ResourceType,
     Update,
     config_error,
     group_configs,
     has_resources,
+    listener_key,
     source_of,
 )
 from ...configs.rules import broker_error, group_error, key_error
@@ -199,14 +199,21 @@ class CheckedForwarding(ForwardingManager):
             wanted = changes(body, configs, values, ResourceType.BROKER)
         except Refused as refused:
             return E.INVALID_REQUEST, refused.message or ""
-        changed = {key: value for key, value in wanted.items() if values.get(key) != value}
-        reason = _not_dynamic(changed, name)
+        changed = {
+            key: self._settings.key(key)
+            for key, value in wanted.items()
+            if values.get(key) != value
+        }
+        updates = {name: key.update for name, key in changed.items() if key is not None}
+        reason = _not_dynamic(updates, name)
         own = {} if name else self._settings.altered(source_of(self._own))
         for key, value in wanted.items():
             if reason is None and value is not None:
                 reason = config_error(self._settings.key(key), key, value)
             if reason is None and value is not None and key not in own:
-                reason = broker_error(key, value, self._settings.text)
+                of_listener = listener_key(key)
+                rule = key if of_listener is None else of_listener.name
+                reason = broker_error(rule, value, self._settings.text)
         return None if reason is None else (E.INVALID_REQUEST, reason)
 
 
@@ -233,9 +240,8 @@ def _form_problem(configs: Sequence[Any]) -> Problem | None:
     return None
 
 
-def _not_dynamic(changed: Mapping[str, str | None], resource: str) -> str | None:
+def _not_dynamic(updates: Mapping[str, Update], resource: str) -> str | None:
     """Return which keys cannot be changed for one broker, or for all of them (""), and why."""
-    updates = {key: BROKER_CONFIGS[key].update for key in changed if key in BROKER_CONFIGS}
     of_one = sorted(key for key, update in updates.items() if update is Update.PER_BROKER)
     reasons = {
         "Cannot update these configs dynamically": sorted(

@@ -47,7 +47,7 @@ from ...broker.share_coordinator.persister import Persister
 from ...broker.topic_rules import TopicRules
 from ...broker.transactions import Transactions
 from ...broker.transactions.producer_ids import ProducerIds
-from ...configs import BROKER_CONFIGS, ResourceType, config_error, source_of
+from ...configs import ResourceType, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
 from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
@@ -220,8 +220,7 @@ class BrokerFront:
                 source_of(resource): {
                     name: value
                     for name, value in image.config(ResourceType.BROKER, resource).items()
-                    if config_error(BROKER_CONFIGS.get(name), name, value) is None
-                    and not self._settings.lacks(name)
+                    if self._settings.applies(name, value)
                 }
                 for resource in (ALL_BROKERS, str(self._node_id))
             }
