@@ -61,6 +61,9 @@ class Unbounded:
         return True
 
 
+UNBOUNDED: Final = Unbounded()
+
+
 class ClientMutationQuota:
     """The quota of the client of a request. strict: whether its version has an error for it."""
 
@@ -103,7 +106,7 @@ class MutationQuotas:
         """Return the quota of a request's client."""
         quota = quota_of_client(quotas, CONTROLLER_MUTATION, user, client_id or "")
         if quota is None:
-            return Unbounded()
+            return UNBOUNDED
         who, rate = quota
         windows = int(self._setting("controller.quota.window.num"))
         seconds = int(self._setting("controller.quota.window.size.seconds"))

@@ -30,7 +30,7 @@ from ..metadata import (
 from ..metadata.registrations import UNASSIGNED
 from ..metadata.versions import ELR, OLDEST, TRANSACTIONS, versioned
 from ..primitives import Message
-from .mutation_quotas import MutationQuota, MutationQuotas, Unbounded
+from .mutation_quotas import MutationQuotas
 from .placement import RandomNumbers
 from .sessions import Sessions
 
@@ -113,8 +113,6 @@ class ControllerState:
         self.sessions = Sessions(config.session_timeout)
         self.next_offset = next_offset
         self.mutation_quotas = MutationQuotas(self.broker_value)
-        self.mutation_quota: MutationQuota = Unbounded()
-        """Of the client whose request is being decided."""
         self.in_transaction = False
         """Whether what was written is seen only after what is still to be written."""
         self._written: list[VersionedRecord] = []

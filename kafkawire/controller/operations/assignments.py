@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from ...metadata import PartitionRegistration
 from ...metadata.versions import DIRECTORIES
 from ...protocol import ErrorCode
+from ..mutation_quotas import MutationQuota
 from ..placement import PlacementError, StripedReplicaPlacer, UsableBroker
 from ..state import ControllerState
 
@@ -26,9 +27,9 @@ class Refused(Exception):
         self.message = message or error.name
 
 
-def charge(state: ControllerState, partitions: int) -> None:
-    """Charge the client of the request for partitions. Raises Refused if its quota is exceeded."""
-    if not state.mutation_quota.charge(partitions):
+def charge(quota: MutationQuota, partitions: int) -> None:
+    """Charge the client of a request for partitions. Raises Refused if its quota is exceeded."""
+    if not quota.charge(partitions):
         raise Refused(E.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
 
 

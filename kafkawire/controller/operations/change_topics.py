@@ -22,7 +22,7 @@ from ...messages.remove_topic_record import RemoveTopicRecord
 from ...metadata import PartitionRegistration, TopicImage
 from ...primitives import ZERO_UUID, Message
 from ...protocol import ErrorCode
-from ..mutation_quotas import Unbounded
+from ..mutation_quotas import UNBOUNDED, MutationQuota
 from ..state import ControllerState
 from .assignments import Refused, charge, excess_partitions, given, placed
 from .create_topics import create_topics
@@ -33,7 +33,11 @@ TOPICS_FROM = 6
 
 
 def create_partitions(
-    state: ControllerState, body: CreatePartitionsRequest, _version: int, _now: float
+    state: ControllerState,
+    body: CreatePartitionsRequest,
+    _version: int,
+    _now: float,
+    quota: MutationQuota = UNBOUNDED,
 ) -> Generator[None, None, CreatePartitionsResponse]:
     """Add partitions to each topic, up to the requested count: to all that are valid, at once."""
     results = []
@@ -50,7 +54,7 @@ def create_partitions(
             if excess is not None:
                 raise excess
             topic = _growing(state, each)
-            added = yield from _new_partitions(state, topic, each)
+            added = yield from _new_partitions(state, topic, each, quota)
             first = len(topic.partitions)
             records += [one.record(topic.topic_id, at) for at, one in enumerate(added, first)]
         except Refused as refused:
@@ -89,7 +93,7 @@ def _growing(state: ControllerState, wanted: CreatePartitionsTopic) -> TopicImag
 
 
 def _new_partitions(
-    state: ControllerState, topic: TopicImage, wanted: CreatePartitionsTopic
+    state: ControllerState, topic: TopicImage, wanted: CreatePartitionsTopic, quota: MutationQuota
 ) -> Generator[None, None, list[PartitionRegistration]]:
     existing = len(topic.partitions)
     additional = wanted.count - existing
@@ -100,7 +104,7 @@ def _new_partitions(
             f"Attempted to add {additional} additional partition(s), but only "
             f"{len(wanted.assignments)} assignment(s) were specified.",
         )
-    charge(state, additional)
+    charge(quota, additional)
     partitions: Iterable[PartitionRegistration]
     if wanted.assignments is None:
         partitions = placed(state, additional, factor)
@@ -117,7 +121,11 @@ def _new_partitions(
 
 
 def delete_topics(
-    state: ControllerState, body: DeleteTopicsRequest, version: int, _now: float
+    state: ControllerState,
+    body: DeleteTopicsRequest,
+    version: int,
+    _now: float,
+    quota: MutationQuota = UNBOUNDED,
 ) -> Generator[None, None, DeleteTopicsResponse]:
     """Delete each topic, by name or by id: all that exist, at once.
 
@@ -132,7 +140,7 @@ def delete_topics(
     for name, topic_id in wanted:
         try:
             topic = _existing(state, name, topic_id, deleted)
-            charge(state, len(topic.partitions))
+            charge(quota, len(topic.partitions))
             deleted[topic.topic_id] = topic
             results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
         except Refused as refused:
@@ -180,7 +188,7 @@ class Mutation(NamedTuple):
     strict_from: the version of the request that has THROTTLING_QUOTA_EXCEEDED.
     """
 
-    operation: Callable[[ControllerState, Any, int, float], Work]
+    operation: Callable[[ControllerState, Any, int, float, MutationQuota], Work]
     strict_from: int
 
 
@@ -202,10 +210,6 @@ def charged(
     mutation = MUTATIONS[type(request)]
     strict = version >= mutation.strict_from
     quota = state.mutation_quotas.of_client(state.image.quotas, *client, strict, now)
-    state.mutation_quota = quota
-    try:
-        response = yield from mutation.operation(state, request, version, now)
-    finally:
-        state.mutation_quota = Unbounded()
+    response = yield from mutation.operation(state, request, version, now, quota)
     response.throttle_time_ms = quota.throttle_ms
     return response

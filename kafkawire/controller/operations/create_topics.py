@@ -25,6 +25,7 @@ from ...messages.topic_record import TopicRecord
 from ...metadata import PartitionRegistration
 from ...primitives import ZERO_UUID, Message
 from ...protocol import ErrorCode
+from ..mutation_quotas import UNBOUNDED, MutationQuota
 from ..state import ControllerState
 from .assignments import Refused, charge, excess_partitions, given, placed
 
@@ -64,7 +65,11 @@ class _NewTopic(NamedTuple):
 
 
 def create_topics(
-    state: ControllerState, body: CreateTopicsRequest, _version: int, _now: float
+    state: ControllerState,
+    body: CreateTopicsRequest,
+    _version: int,
+    _now: float,
+    quota: MutationQuota = UNBOUNDED,
 ) -> Work[CreateTopicsResponse]:
     """Create the topics that are valid, all of them at once, or only validate them."""
     times = Counter(each.name for each in body.topics)
@@ -81,7 +86,7 @@ def create_topics(
             if excess is not None:
                 raise excess
             _check_name(state, topic.name, names)
-            new = yield from _new_topic(state, topic, body.validate_only)
+            new = yield from _new_topic(state, topic, quota, body.validate_only)
             records += len(new)
             if records > state.config.max_records_per_request:
                 return _all_refused(body)
@@ -120,12 +125,12 @@ def _count(state: ControllerState, topic: CreatableTopic) -> int:
 
 
 def _new_topic(
-    state: ControllerState, topic: CreatableTopic, validate_only: bool
+    state: ControllerState, topic: CreatableTopic, quota: MutationQuota, validate_only: bool
 ) -> Work[_NewTopic]:
     """Validate a topic and place its partitions. Raises Refused."""
     configs = _configs(state, topic)
     partitions = yield from _partitions(state, topic)
-    charge(state, len(partitions))
+    charge(quota, len(partitions))
     topic_id = ZERO_UUID if validate_only else state.new_uuid()
     return _NewTopic(topic.name, topic_id, configs, partitions)
 
