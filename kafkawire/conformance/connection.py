@@ -251,8 +251,9 @@ async def _identity(values: Values) -> Credentials | OAuthBearerToken | None:
 
 async def _token(values: Values) -> OAuthBearerToken:
     outcome: asyncio.Future[ShellEvent] = asyncio.get_running_loop().create_future()
-    requests = TokenRequests(provider_of(token_source(values)), outcome.set_result)
-    requests.start(RequestToken(0))
+    provider = provider_of(token_source(values))
+    assert provider is not None
+    TokenRequests(outcome.set_result).start(RequestToken(0), provider)
     match await outcome:
         case TokenReceived(token=token):
             return token

@@ -42,8 +42,8 @@ def outcome(provider: Any) -> ShellEvent:
 
     async def scenario() -> ShellEvent:
         event: asyncio.Future[ShellEvent] = asyncio.get_running_loop().create_future()
-        requests = TokenRequests(provider, event.set_result, lambda: NOW)
-        requests.start(RequestToken(7))
+        requests = TokenRequests(event.set_result, lambda: NOW)
+        requests.start(RequestToken(7), provider)
         found = await event
         requests.cancel(7)  # its socket closes, later
         return found
@@ -112,14 +112,36 @@ def test_a_call_ends_with_its_connection(end: Callable[[TokenRequests], None]) -
             return TOKEN
 
         events: list[ShellEvent] = []
-        requests = TokenRequests(provider, events.append)
-        requests.start(RequestToken(7))
+        requests = TokenRequests(events.append)
+        requests.start(RequestToken(7), provider)
         await began.wait()
         end(requests)
         await cancelled.wait()
         return events
 
     assert asyncio.run(scenario()) == []
+
+
+def test_calls_of_several_providers_end_one_by_one() -> None:
+    """A node has a provider for each listener that it connects to."""
+
+    async def scenario() -> ShellEvent:
+        waiting = asyncio.Event()
+
+        async def never() -> OAuthBearerToken:
+            waiting.set()
+            await asyncio.get_running_loop().create_future()
+            return TOKEN
+
+        event: asyncio.Future[ShellEvent] = asyncio.get_running_loop().create_future()
+        requests = TokenRequests(event.set_result, lambda: NOW)
+        requests.start(RequestToken(7), never)
+        requests.start(RequestToken(8), returned)
+        await waiting.wait()
+        requests.cancel(7)
+        return await event
+
+    assert asyncio.run(scenario()) == TokenReceived(8, TOKEN)
 
 
 # Whole clients.

@@ -58,7 +58,7 @@ def outcome(provider: TokenProvider) -> ShellEvent:
 
     async def scenario() -> ShellEvent:
         event: asyncio.Future[ShellEvent] = asyncio.get_running_loop().create_future()
-        TokenRequests(provider, event.set_result).start(RequestToken(7))
+        TokenRequests(event.set_result).start(RequestToken(7), provider)
         return await event
 
     return asyncio.run(scenario())

@@ -78,7 +78,8 @@ class Driver(Generic[UserEvent, UserEffect]):
         """The clock of the machines."""
         self.readiness = Readiness()
         self._sockets: dict[int, Socket] = {}
-        self._tokens = TokenRequests(token_provider, self.receive)
+        self._token_provider = token_provider
+        self._tokens = TokenRequests(self.receive)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at: float | None = None
         self._closed = False
@@ -159,7 +160,8 @@ class Driver(Generic[UserEvent, UserEffect]):
                 case Close():
                     self._sockets[effect.connection].close(after_peer=effect.after_peer)
                 case RequestToken():
-                    self._tokens.start(effect)
+                    assert self._token_provider is not None
+                    self._tokens.start(effect, self._token_provider)
                 case Disconnected():
                     LOG.info("%s: %s", effect.address, effect.detail)
                 case _:

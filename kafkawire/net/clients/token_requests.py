@@ -1,4 +1,4 @@
-"""Calls the token provider of SASL OAUTHBEARER for the connections of a client.
+"""Calls the token providers of SASL OAUTHBEARER for the connections of a client, or of a node.
 
 Each request ends in TokenReceived or TokenFailed, unless its connection closes first; a
 provider that is a plain function runs in a thread, so that the loop does not wait for it.
@@ -24,27 +24,24 @@ FAILED: Final = "the token provider (sasl.oauth.token.provider)"
 
 
 class TokenRequests:
-    """The calls of one provider that have not returned, by connection.
+    """The calls of providers that have not returned, by connection.
 
     handle: called with events. wall_clock: returns seconds since the epoch.
     """
 
     def __init__(
         self,
-        provider: TokenProvider | None,
         handle: Callable[[ShellEvent], None],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._provider = provider
         self._handle = handle
         self._wall_clock = wall_clock
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
-    def start(self, request: RequestToken) -> None:
-        """Call the provider for a connection."""
-        assert self._provider is not None
+    def start(self, request: RequestToken, provider: TokenProvider) -> None:
+        """Call a provider for a connection."""
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._request(request.connection, self._provider))
+        task = loop.create_task(self._request(request.connection, provider))
         self._tasks[request.connection] = task
 
     def cancel(self, connection: int) -> None:

@@ -88,11 +88,13 @@ class NodeServer(Shell):
         self._sockets = dict(sockets)
         self._on_effect = on_effect
         self._peers: dict[int, Socket] = {}
-        self._tokens = {
-            each.listener: TokenRequests(provider_of(_token_source(each)), self.handle)
+        self._tokens = TokenRequests(self.handle)
+        self._providers = {
+            each.listener: provider
             for each in (config.broker_login, config.controller_login)
-            if each.tokens is not None
+            if (provider := provider_of(_token_source(each))) is not None
         }
+        """Of tokens, by the listener that a connection leads to."""
         self._stopping = False
         rng = random.SystemRandom()
         new_uuid = partial(random_uuid, rng)
@@ -152,8 +154,7 @@ class NodeServer(Shell):
         """Close all sockets, whatever the node is doing; it handles nothing more."""
         if not self.stopped.done():
             self.stopped.set_result(Stopped(None))
-        for each in self._tokens.values():
-            each.close()
+        self._tokens.close()
         for peer in list(self._peers.values()):
             peer.abort()
         await self._keys.close()
@@ -194,10 +195,11 @@ class NodeServer(Shell):
             case transport.Write():
                 self._peers[effect.connection].write(effect.buffers)
             case transport.Close():
-                self._cancel_token(effect.connection)
+                self._tokens.cancel(effect.connection)
                 self._peers[effect.connection].close()
             case transport.RequestToken():
-                self._tokens[self._front.peers.listener_of(effect.connection)].start(effect)
+                listener = self._front.peers.listener_of(effect.connection)
+                self._tokens.start(effect, self._providers[listener])
             case _:
                 self._node_effect(effect)
 
@@ -223,12 +225,8 @@ class NodeServer(Shell):
 
     def forget(self, socket: Socket) -> None:
         """Remove a connection to another node that has closed."""
-        self._cancel_token(socket.number)
+        self._tokens.cancel(socket.number)
         self._peers.pop(socket.number, None)
-
-    def _cancel_token(self, connection: int) -> None:
-        for each in self._tokens.values():
-            each.cancel(connection)
 
 
 def _token_source(login: Login) -> TokenSource | None:
