@@ -40,6 +40,8 @@ Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
 ASSIGNORS: Final = "group.streams.assignors"
 SECURITY: Final = ("ssl.key.", "ssl.keystore.", "ssl.truststore.")
 """Keys that Kafka changes for one listener: `listener.name.NAME.ssl....`; not offered here."""
+FIXED: Final = frozenset({"cordoned.log.dirs", "listener.security.protocol.map", "listeners"})
+"""Keys that Kafka changes while a broker runs; here they are those of its start."""
 Check = Callable[[Changes, str, Sequence[Any]], Problem | None]
 """Checks the changes of a resource by its name; None if the controller decides."""
 CHANGES: Final = (AlterConfigsRequest, IncrementalAlterConfigsRequest)
@@ -204,7 +206,11 @@ class CheckedForwarding(ForwardingManager):
             for key, value in wanted.items()
             if values.get(key) != value
         }
-        updates = {name: key.update for name, key in changed.items() if key is not None}
+        updates = {
+            key: Update.READ_ONLY if key in FIXED else facts.update
+            for key, facts in changed.items()
+            if facts is not None
+        }
         reason = _not_dynamic(updates, name)
         own = {} if name else self._settings.altered(source_of(self._own))
         for key, value in wanted.items():
