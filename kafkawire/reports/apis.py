@@ -12,11 +12,10 @@ from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.extraction.entities import ERROR_CODES, THROTTLING, Entities
-from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
 from .cell import Cell
-from .expected import WAITS_MS, allowed_wait_ns, are_expected
+from .expected import WAITS_MS, allowed_wait_ns, are_expected, expects_no_response
 from .quantiles import Quantiles
 from .reading import Collector
 
@@ -94,17 +93,6 @@ class Api(Cell[Quantiles]):
             "throttled": self.throttled,
             "max_throttle_time_ms": self.max_throttle_time_ms,
         }
-
-
-PRODUCE: Final = ApiKey.PRODUCE
-
-
-def expects_no_response(exchange: Exchange) -> bool:
-    """Whether the request is a Produce with acks=0."""
-    request = exchange.request
-    if request is None or request.api_key != PRODUCE:
-        return False
-    return getattr(request.message, "acks", None) == 0
 
 
 BY: Final[dict[str, Callable[[Exchange], str | None] | None]] = {

@@ -16,8 +16,7 @@ from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.display import time_text
 
-from .apis import expects_no_response
-from .expected import allowed_wait_ns, is_long_poll
+from .expected import allowed_wait_ns, expects_no_response, is_long_poll
 from .reading import Collector, Reading
 
 T = TypeVar("T")

@@ -1,4 +1,7 @@
-"""Knows what is normal in the protocol: errors that clients provoke, and responses that wait."""
+"""Knows what is normal in the protocol.
+
+Errors that clients provoke, responses that wait, and requests that expect no response.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 
+PRODUCE: Final = ApiKey.PRODUCE
 EXPECTED_ERRORS: Final = frozenset(
     {
         (ApiKey.API_VERSIONS, ErrorCode.UNSUPPORTED_VERSION),  # names the version to use (KIP-511)
@@ -46,6 +50,14 @@ def allowed_wait_ns(exchange: Exchange) -> int:
         return 0
     wait_ms = WAITS_MS.get(request.api_key)
     return 0 if wait_ms is None else max(0, wait_ms(request.message)) * MILLISECOND
+
+
+def expects_no_response(exchange: Exchange) -> bool:
+    """Whether the request is a Produce with acks=0."""
+    request = exchange.request
+    if request is None or request.api_key != PRODUCE:
+        return False
+    return getattr(request.message, "acks", None) == 0
 
 
 def is_long_poll(exchange: Exchange, waited_ns: int) -> bool:

@@ -1,19 +1,22 @@
 """Counts what was produced to topics and fetched from them.
 
 Bytes and records are those on the wire, of complete batches, whether the broker accepted them
-or not; a topic that is referred to by id and by name is one topic.
+or not; what it did not accept is counted beside them. A topic that is referred to by id and by
+name is one topic.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey, TopicNames
 from kafkawire.capture.exchanges.topic_ids import Topic as NamedTopic
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.arrow.record_fields import batch_names
+from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.capture.tables.extraction.partition_paths import REQUESTS, RESPONSES, PartitionPath
 from kafkawire.errors import WireError
@@ -21,6 +24,7 @@ from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.error_code import ErrorCode
 from kafkawire.records import Budget, RecordBatches
 
+from .expected import expects_no_response
 from .reading import Collector
 
 PRODUCED: Final = "produced"
@@ -76,13 +80,16 @@ class Amount:
 class Topic:
     """What is known of one topic. name: None if it is not in the capture.
 
-    topic_ids: several if it was deleted and created again, the last one at the end.
+    topic_ids: several if it was deleted and created again, the last one at the end. refused:
+    produced records with an error code in the response; unanswered: those without a response that
+    was captured and decoded, unless acks=0.
     """
 
     def __init__(self, name: str | None, topic_id: str | None) -> None:
         self.name = name
         self.topic_ids = [] if topic_id is None else [topic_id]
         self.directions = {PRODUCED: Amount(), FETCHED: Amount()}
+        self.refused = self.unanswered = 0
         self.partitions: set[int] = set()
         self.codecs: Counter[str] = Counter()
         self.codes: Counter[int] = Counter()
@@ -110,12 +117,16 @@ class Topic:
         self.topic_ids += [id for id in other.topic_ids if id not in self.topic_ids]
         for name, direction in self.directions.items():
             direction.add(other.directions[name])
+        self.refused += other.refused
+        self.unanswered += other.unanswered
         self.partitions |= other.partitions
         self.codecs.update(other.codecs)
         self.codes.update(other.codes)
 
     def json(self) -> dict[str, Any]:
         """Return the JSON form."""
+        amounts = {name: direction.json() for name, direction in self.directions.items()}
+        amounts[PRODUCED] |= {"refused": self.refused, "unanswered": self.unanswered}
         return {
             "topic": self.name,
             "topic_id": self.topic_id,
@@ -123,7 +134,7 @@ class Topic:
             "partitions": sorted(self.partitions),
             "bytes": self.bytes,
             "records": self.records,
-            **{name: direction.json() for name, direction in self.directions.items()},
+            **amounts,
             "codecs": dict(self.codecs.most_common()),
             "error_codes": {ErrorCode.name_of(code): n for code, n in self.codes.most_common()},
         }
@@ -133,6 +144,7 @@ class Topics(Collector):
     """Collects the topics of a capture. on_corrupt: called for each corrupt batch."""
 
     apis = APIS
+    entities = frozenset[str]()
 
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
@@ -167,6 +179,27 @@ class Topics(Collector):
                         name = self._names.topic(*_reference(path, struct)).name
                         self._on_corrupt(located, len(data), f"{name}-{partition}: {error}")
 
+    def exchange(self, exchange: Exchange, _: Entities) -> None:
+        """Count the records of a Produce request that were refused, or have no response."""
+        request, response = exchange.request, exchange.response
+        if request is None or request.api_key != ApiKey.PRODUCE or expects_no_response(exchange):
+            return
+        codes = _error_codes(None if response is None else response.message)
+        if codes and not any(codes.values()):
+            return
+        path = CONTENTS[ApiKey.PRODUCE, "request"].path
+        for struct in getattr(request.message, path.attributes[0], ()):
+            for one in getattr(struct, path.partitions):
+                code = codes.get((_reference(path, struct), getattr(one, path.number)))
+                if code == ErrorCode.NONE or not one.records:
+                    continue
+                records = sum(count for _, count in _batches(one.records, []))
+                topic = self._topic(path, struct)
+                if code is None:
+                    topic.unanswered += records
+                else:
+                    topic.refused += records
+
     def _topic(self, path: PartitionPath, struct: Any) -> Topic:
         """Return the counts of the topic of a struct; its name is looked up at the end."""
         name, id = _reference(path, struct)
@@ -196,24 +229,46 @@ def _reference(path: PartitionPath, struct: Any) -> tuple[str | None, bytes | No
     return getattr(struct, path.name) if path.name else None, TOPIC_ID.of(struct)
 
 
+def _error_codes(response: Any) -> dict[tuple[Any, int], int]:
+    """Return the error code of each partition in a Produce response; none if it is None."""
+    path = CONTENTS[ApiKey.PRODUCE, "response"].path
+    return {
+        (_reference(path, struct), getattr(one, path.number)): one.error_code
+        for struct in getattr(response, path.attributes[0], ())
+        for one in getattr(struct, path.partitions)
+    }
+
+
 def _count(topic: Topic, direction: Amount, client_id: str | None, data: bytes) -> list[WireError]:
-    """Count records, from batch headers if possible; return what is wrong with them."""
+    """Count records; return what is wrong with them."""
     direction.bytes += len(data)
     if client_id is not None:
         direction.clients[client_id] = None
+    errors: list[WireError] = []
+    for codec, records in _batches(data, errors):
+        direction.batches += 1
+        direction.records += records
+        if codec is not None:
+            topic.codecs[codec] += 1
+    return errors
+
+
+def _batches(data: bytes, errors: list[WireError]) -> Iterator[tuple[str | None, int]]:
+    """Return codec and number of records of each batch, from their headers if possible.
+
+    The codec of a batch with an unknown one is None. errors: gets what is wrong with batches.
+    """
     batches = RecordBatches(data)
     budget: Budget | None = None  # of batches whose headers have no count
-    errors: list[WireError] = []
     for batch in batches.batches(errors):
-        direction.batches += 1
         try:
-            topic.codecs[batch_names(batch)[1]] += 1
+            codec = batch_names(batch)[1]
         except WireError as error:
             errors.append(error)
+            yield None, 0
             continue
         count = batch.records_count
         if count < 0:
             budget = Budget(batches.limits) if budget is None else budget
             count = len(batch.records(budget, faults=errors))
-        direction.records += count
-    return errors
+        yield codec, count

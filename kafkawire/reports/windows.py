@@ -17,8 +17,8 @@ from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Located, Row
 from kafkawire.capture.tables.extraction.entities import Entities
 
-from .apis import expects_no_response
 from .cell import Cell, bounded
+from .expected import expects_no_response
 from .quantiles import Quantiles
 from .reading import Collector, Reading
 

@@ -167,18 +167,30 @@ def requests_json(apis: list[Api], by: By = By.API) -> list[dict[str, Any]]:
 
 
 def topics(shown: Shown[Topic]) -> Section:
-    """List the topics with records and bytes produced and fetched."""
+    """List the topics with records and bytes produced and fetched.
+
+    Produced records that were refused, and those without a response, have columns if there are any.
+    """
+    refused = any(topic.refused for topic in shown.first)
+    unanswered = any(topic.unanswered for topic in shown.first)
     head = (
-        "topic", ">partitions", ">produced", ">bytes", ">fetched", ">bytes", "codecs",
-    )  # fmt: skip
+        *("topic", ">partitions", ">produced", ">bytes"),
+        *((">refused",) if refused else ()),
+        *((">no response",) if unanswered else ()),
+        *(">fetched", ">bytes", "codecs"),
+    )
     rows = [
         (
             topic.label,
             count_text(len(topic.partitions)),
-            *(text for direction in topic.directions.values() for text in _amount(direction)),
+            *produced,
+            *((count_text(topic.refused),) if refused else ()),
+            *((count_text(topic.unanswered),) if unanswered else ()),
+            *fetched,
             ", ".join(codec for codec, _ in topic.codecs.most_common()),
         )
         for topic in shown.first
+        for produced, fetched in (map(_amount, topic.directions.values()),)
     ]
     return Section("Topics", head, rows, shown.more("topic"), ("codecs", "partitions", "bytes"))
 
@@ -189,27 +201,6 @@ def _amount(direction: Amount) -> tuple[str, str]:
         count_text(direction.records),
         bytes_text(direction.bytes) if direction.bytes else "",
     )
-
-
-def topic_details(topics_of_report: list[Topic], most: int | None) -> list[Section]:
-    """List producing and fetching clients, and errors, per topic."""
-    from kafkawire.protocol.error_code import ErrorCode
-
-    clients = [
-        (topic.label, *(list_text(direction.clients) for direction in topic.directions.values()))
-        for topic in topics_of_report
-    ]
-    shown = top(
-        [(topic, *n) for topic in topics_of_report for n in topic.codes.most_common()], most
-    )
-    error_rows = [
-        (topic.label, ErrorCode.name_of(code), count_text(count))
-        for topic, code, count in shown.first
-    ]
-    return [
-        Section("Clients", ("topic", "produced by", "fetched by"), clients),
-        Section("Errors", ("topic", "error code", ">count"), error_rows, shown.more("error")),
-    ]
 
 
 # -- clients

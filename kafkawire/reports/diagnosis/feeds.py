@@ -20,7 +20,7 @@ from kafkawire.errors import WireError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.records import Batch, Budget, RecordBatches, RecordLimits
 
-from ..apis import expects_no_response
+from ..expected import expects_no_response
 from ..reading import Collector, Methods
 from .finding import Subject
 from .produced import Keys, Produced

@@ -249,6 +249,22 @@ def test_hostile_names_stay_text(page: Page, hostile: str) -> None:
     assert_quiet(page, hostile)
 
 
+def test_records_that_were_refused_have_a_column_where_there_are_any(
+    page: Page, tmp_path_factory: pytest.TempPathFactory, group_range: str
+) -> None:
+    heads = "[...document.querySelectorAll('#table-topics th')].map((one) => one.textContent)"
+    page.open(group_range)
+    assert not [head for head in page.do(heads) if "refused" in head or "response" in head]
+    for incident, title, records in (
+        ("rejected-records", "records refused", "5"),
+        ("produce-retries", "records without response", "15"),
+    ):
+        capture = FIXTURES / "incidents" / f"{incident}.pcap.gz"
+        page.open(written(tmp_path_factory, capture))
+        columns = [at for at, head in enumerate(page.do(heads)) if title in head]
+        assert [rows(page, "table-topics")[0][at] for at in columns] == [records]
+
+
 def test_a_capture_without_kafka(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:
     scenario = Scenario()
     scenario.send(0, b"GET / HTTP/1.1\r\n\r\n").close()

@@ -275,6 +275,8 @@ def _topic_json(topic: Topic) -> dict[str, Any]:
         "topic": shown_text(topic.label),
         "partitions": len(topic.partitions),
         **amounts,
+        "refused_records": topic.refused,
+        "unanswered_records": topic.unanswered,
         "codecs": list(topic.codecs),
     }
 

@@ -90,11 +90,14 @@ function drawOverview() {
       tile(count(all.packets), "packets"), tile(count(DATA.problems.reduce((total, one) => total + one.count, 0)), "problems in decoding")]));
   drawPayload(all.payload);
   const wantedTopic = chosenName("topic");
+  const topics = all.topics.rows.filter((one) => wantedTopic === null || one.topic === wantedTopic);
+  const notStored = [countColumn("records refused", "refused_records"), countColumn("records without response", "unanswered_records")]
+    .filter((column) => topics.some((one) => column.value(one)));
   table("table-topics", [plainColumn("topic", "topic", { wide: true }), countColumn("partitions", "partitions"),
-    countColumn("records produced", "produced_records"), bytesColumn("bytes produced", "produced_bytes"),
+    countColumn("records produced", "produced_records"), bytesColumn("bytes produced", "produced_bytes"), ...notStored,
     countColumn("records fetched", "fetched_records"), bytesColumn("bytes fetched", "fetched_bytes"),
     { title: "codecs", value: (row) => row.codecs.join(", ") }],
-  all.topics.rows.filter((one) => wantedTopic === null || one.topic === wantedTopic), { noun: "topics", left_out: all.topics.left_out, none: "No records produced or fetched." });
+  topics, { noun: "topics", left_out: all.topics.left_out, none: "No records produced or fetched." });
 }
 
 function drawPayload(payload) {

@@ -15,8 +15,8 @@ from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
-from ...apis import expects_no_response
 from ...clients import ONE_DIRECTION, Period
+from ...expected import expects_no_response
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 
