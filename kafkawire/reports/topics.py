@@ -185,8 +185,6 @@ class Topics(Collector):
         if request is None or request.api_key != ApiKey.PRODUCE or expects_no_response(exchange):
             return
         codes = _error_codes(None if response is None else response.message)
-        if codes and not any(codes.values()):
-            return
         path = CONTENTS[ApiKey.PRODUCE, "request"].path
         for struct in getattr(request.message, path.attributes[0], ()):
             for one in getattr(struct, path.partitions):
