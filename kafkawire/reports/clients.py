@@ -102,7 +102,8 @@ class Clients(Collector):
     """Collects the clients of a capture.
 
     connections: number by protocol, None for those without data, COPY for copies of another.
-    undecoded: connections without a decoded request; undecoded_periods: when they were open.
+    undecoded: connections without a decoded request; undecoded_periods: when they were open;
+    last_undecoded: the connection that ended last, if it is one of them.
     """
 
     statuses = frozenset({Status.COPY, Status.OTHER_PROTOCOL, Status.SASL_TOKEN})
@@ -114,6 +115,7 @@ class Clients(Collector):
         self.reset = 0
         self.undecoded: Counter[UndecodedConnections] = Counter()
         self.undecoded_periods: dict[UndecodedConnections, Period] = {}
+        self.last_undecoded: UndecodedConnections | None = None
         self._offers: dict[str, list[Any]] = {}  # of the last ApiVersions response of each broker
         self.first_ns = self.last_ns = NO_TIME
         self._open: dict[int | None, Connection] = {}
@@ -188,6 +190,7 @@ class Clients(Collector):
 
     def ended(self, connection: Ended) -> None:
         """Count a connection when it ends."""
+        self.last_undecoded = None
         here = self._open.pop(connection.connection, None)
         other = self._others.pop(connection.connection, None)
         self.connections["kafka" if here is not None else other] += 1
@@ -227,6 +230,7 @@ class Clients(Collector):
             reason = protocol_reason(other)
         key = UndecodedConnections(host(connection.client), connection.broker, reason)
         self.undecoded[key] += 1
+        self.last_undecoded = key
         period = self.undecoded_periods.get(key, Period())
         self.undecoded_periods[key] = period.with_connection(connection)
 

@@ -7,6 +7,7 @@ is counted together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -15,7 +16,7 @@ from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.extraction.group_event import GroupEvent
 
-from ..clients import Clients, host
+from ..clients import Clients, UndecodedConnections, host
 from ..groups.silences import Silences
 from ..reading import Collector, Reading
 from ..watermarks import Watermarks
@@ -43,6 +44,7 @@ class Scene(NamedTuple):
     clients, watermarks, silences, partitions: collectors that handle everything before the rules;
     the last one counts the partitions of topics. dropped_in: returns the first Kafka release that
     no longer supports a version of an API, None if all do. responding: the brokers that respond.
+    explained: by rule, connections that are not decoded because of what it finds.
     """
 
     captures: Reading
@@ -52,12 +54,13 @@ class Scene(NamedTuple):
     dropped_in: Callable[[str, int], str | None]
     partitions: PartitionCounts
     responding: Responding
+    explained: dict[str, Counter[UndecodedConnections]]
 
     @classmethod
     def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
         """Make the scene of captures."""
         collectors = Clients(), Watermarks(captures), Silences()
-        return cls(captures, *collectors, dropped_in, PartitionCounts(), Responding())
+        return cls(captures, *collectors, dropped_in, PartitionCounts(), Responding(), {})
 
     @property
     def names(self) -> TopicNames:

@@ -194,6 +194,34 @@ def test_a_certificate_that_is_not_trusted(
         assert "unknown_ca" in str(finding["what"])
 
 
+def test_failed_handshakes_are_not_undecoded_connections_too(tmp_path: Path) -> None:
+    hello = client_hello()
+    assert list(rules(handshakes((CLIENT, hello)), tmp_path)) == ["tls-handshakes"]
+    alerted = handshakes((CLIENT, hello), (BROKER, alert(2, 40)))
+    assert list(rules(alerted, tmp_path)) == ["tls-handshakes"]
+
+
+@pytest.mark.parametrize(
+    "options", [("--disable", "tls-handshakes"), ("--set", "tls-handshakes.handshakes=3")]
+)
+def test_handshakes_that_are_not_reported_are_undecoded(
+    options: tuple[str, str], tmp_path: Path
+) -> None:
+    story = handshakes((CLIENT, client_hello()), times=2)
+    found = rules(story, tmp_path, *options)
+    assert {name: one["count"] for name, one in found.items()} == {"undecoded-connections": 2}
+
+
+def test_other_connections_of_the_same_client_stay_undecoded(tmp_path: Path) -> None:
+    """Three connections have the same client, broker and reason; the handshake of two fails."""
+    story = handshakes((CLIENT, client_hello()), times=2)
+    story.send(CLIENT, client_hello(), 2)  # the capture ends before the ServerHello
+    found = rules(story, tmp_path)
+    counts = {name: one["count"] for name, one in found.items()}
+    assert counts == {"tls-handshakes": 2, "undecoded-connections": 1}
+    assert "ServerHello" in found["undecoded-connections"]["what"]
+
+
 def test_a_client_without_tls_at_a_listener_with_it(tmp_path: Path) -> None:
     story = Story()
     story.request("ApiVersions", 3)
@@ -241,6 +269,7 @@ def test_files_that_end_with_a_packet_are_whole(tmp_path: Path) -> None:
 def test_tls_without_keys_is_not_another_protocol(tmp_path: Path) -> None:
     """The reason has the version of TLS, or what of the handshake was not captured."""
     story = handshakes((CLIENT, client_hello()))
+    story.packets = story.packets[:3]  # the capture ends before the ServerHello
     finding = rules(story, tmp_path)["undecoded-connections"]
     assert str(finding["what"]).startswith("1 connection: protocol is TLS")
     assert str(finding["cause"]).startswith("TLS without keys")

@@ -22,7 +22,7 @@ def scene_of(summary: Summary, releases: Releases) -> Scene:
     """Return what a diagnosis shares with a summary: its collectors."""
     collectors = summary.clients, summary.watermarks, summary.silences
     dropped_in = dropped_by(releases)
-    return Scene(summary.captures, *collectors, dropped_in, PartitionCounts(), Responding())
+    return Scene(summary.captures, *collectors, dropped_in, PartitionCounts(), Responding(), {})
 
 
 def finding_json(one: ResolvedFinding) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from kafkawire.capture.tls.alerts import CLEAR_BYTES, clear_alert, fatal_alert
 from kafkawire.capture.tls.outputs import Problem
 from kafkawire.display import plural
 
-from ...clients import host
+from ...clients import UndecodedConnections, host
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 from .connections import of_connection
@@ -83,6 +84,14 @@ PLAINTEXT_CLIENT: Final = "requests without TLS, answered by a TLS alert"
 NO_ANSWER: Final = "ClientHello, and the broker closes the connection"
 
 
+class Failures:
+    """Handshakes that failed. undecoded: their connections without a decoded request."""
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.undecoded: Counter[UndecodedConnections] = Counter()
+
+
 class TlsHandshakes(Rule):
     """TLS handshakes that fail."""
 
@@ -99,7 +108,8 @@ class TlsHandshakes(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._failures: dict[str, Subjects[Occurrences]] = {}
+        self._failures: dict[str, Subjects[Failures]] = {}
+        self._failed: dict[int, Failures] = {}  # by open connection
         self._hellos: dict[int, Located] = {}  # by connection, if that has no other row
         self._others: set[int] = set()  # connections with other rows
 
@@ -122,26 +132,34 @@ class TlsHandshakes(Rule):
 
     def _add(self, what: str, located: Located) -> None:
         subject = Subject(address=host(located.client or ""), broker=located.broker)
-        failures = self._failures.setdefault(what, Subjects(Occurrences))
-        failures.of(subject).add(located.row, located.row.length)
+        failures = self._failures.setdefault(what, Subjects(Failures)).of(subject)
+        failures.seen.add(located.row, located.row.length)
+        if located.connection is not None:
+            self._failed[located.connection] = failures
 
     def ended(self, connection: Ended) -> None:
         """Count a ClientHello without an answer, if the connection was established."""
         hello = self._hellos.pop(connection.connection, None)
         has_others = connection.connection in self._others
         self._others.discard(connection.connection)
-        if hello is None or has_others or not connection.broker_tcp.opened:
-            return
-        if connection.reset or connection.broker_tcp.finished:
+        established = connection.broker_tcp.opened and not has_others
+        if hello and established and (connection.reset or connection.broker_tcp.finished):
             self._add(NO_ANSWER, hello)
+        failures = self._failed.pop(connection.connection, None)
+        undecoded = self.scene.clients.last_undecoded
+        if failures is not None and undecoded is not None:
+            failures.undecoded[undecoded] += 1
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients whose handshakes fail."""
+        explained = self.scene.explained[self.name] = Counter()
         for what, subjects in self._failures.items():
             cause = cause_of(what)
-            for subject, seen in subjects:
+            for subject, failures in subjects:
+                seen = failures.seen
                 if seen.count < self.limits["handshakes"]:
                     continue
+                explained.update(failures.undecoded)
                 is_critical = seen.count >= self.limits["critical"]
                 yield Finding(
                     self.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -234,12 +235,18 @@ class UndecodedConnections(Rule):
     """Connections that are not diagnosed."""
 
     name = "undecoded-connections"
-    description = "Connections whose data could not be decoded, and which are not diagnosed."
+    description = (
+        "Connections whose data could not be decoded, and which are not diagnosed, other than "
+        "those that are findings of tls-handshakes."
+    )
     thresholds = (Threshold("connections", 1, "connections", "problems in them are not detected"),)
 
     def findings(self) -> Iterator[Finding]:
-        """Return the connections, by client address and broker."""
-        for connections, count in self.scene.clients.undecoded.most_common():
+        """Return the connections, by client address and broker, after the other rules."""
+        undecoded = Counter(self.scene.clients.undecoded)
+        for explained in self.scene.explained.values():
+            undecoded.subtract(explained)
+        for connections, count in (+undecoded).most_common():
             if count < self.limits["connections"] or connections.reason == ONE_DIRECTION:
                 continue  # one-way-captures reports the latter
             seen = Occurrences()
