@@ -154,14 +154,19 @@ class Playground:
         self.environment = {**environment(), "PATH": path}
 
     def _write_schemas(self) -> None:
-        (schema,) = blocks("docs/guide/codecs.md", "json")
+        schemas = {
+            f"{json.loads(block.text)['name']}.json": block.text
+            for block in blocks("docs/guide/codecs.md", "json")
+        }
         for name in ("my-schemas", "old", "new"):
             (self.folder / name).mkdir()
-            text = schema.text.replace("0-1", "0-2") if name == "new" else schema.text
-            (self.folder / name / "PingRequest.json").write_text(text)
+            for file, schema in schemas.items():
+                text = schema.replace("0-1", "0-2") if name == "new" else schema
+                (self.folder / name / file).write_text(text)
         for version in ("4.3.1", "4.4.0"):  # they stand for those of Kafka
             with zipfile.ZipFile(self.folder / f"kafka-clients-{version}.jar", "w") as jar:
-                jar.writestr("common/message/PingRequest.json", schema.text)
+                for file, schema in schemas.items():
+                    jar.writestr(f"common/message/{file}", schema)
 
     def _write_logs(self) -> None:
         offsets = BatchBuilder(base_offset=0)

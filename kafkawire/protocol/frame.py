@@ -108,17 +108,34 @@ def decode_frame(
         hint = f"{error.reason}; the data are a frame without its size of {SIZE} bytes"
         raise type(error)(hint, error.path, error.offset) from None
     if response_to is None:
-        request = decode_request_header(data, SIZE, lenient=lenient, limits=limits, package=package)
-        api_key, version = request.header.request_api_key, request.header.request_api_version
-        body = decode_request_body(api_key, version, data, request.end, lenient, limits, package)
-        header_version, header = request.header_version, request.header
-        return Frame(size, header_version, header, api_key, version, version, body)
+        try:
+            return _request_frame(data, size, lenient, limits, package)
+        except WireError as error:
+            error.add_note(READ_AS_REQUEST)
+            raise
     api_key, version = response_to
     head = decode_response_header(data, api_key, version, SIZE, limits=limits, package=package)
     decoded = decode_response_body(api_key, version, data, head.end, lenient, limits, package)
     return Frame(
         size, head.header_version, head.header, api_key, version, decoded.version, decoded.message
     )
+
+
+READ_AS_REQUEST: Final = (
+    "The frame was read as a request. For a response, pass response_to=(API key, version) of its "
+    "request."
+)
+
+
+def _request_frame(
+    data: bytes, size: int, lenient: bool, limits: Limits, package: Package
+) -> Frame:
+    """Decode the frame of a request."""
+    request = decode_request_header(data, SIZE, lenient=lenient, limits=limits, package=package)
+    api_key, version = request.header.request_api_key, request.header.request_api_version
+    body = decode_request_body(api_key, version, data, request.end, lenient, limits, package)
+    header_version, header = request.header_version, request.header
+    return Frame(size, header_version, header, api_key, version, version, body)
 
 
 def _whole_size(data: bytes, limits: Limits) -> int:

@@ -257,6 +257,19 @@ def test_a_frame_without_its_size_is_recognised() -> None:
             kafkawire.decode_frame(raw[4:], response_to=response_to)
 
 
+def test_a_response_that_is_read_as_a_request_has_a_note() -> None:
+    frame = bytes.fromhex("0000000a00000005000000000000")
+    with pytest.raises(DecodeError) as raised:
+        kafkawire.decode_frame(frame)
+    assert "response_to=(API key, version)" in raised.value.__notes__[0]
+    with pytest.raises(DecodeError) as raised:
+        kafkawire.decode_frame(frame, response_to=(ApiKey.PRODUCE, 5))
+    assert not hasattr(raised.value, "__notes__")
+    with pytest.raises(UnknownApiKey) as unknown:
+        kafkawire.decode_frame(bytes.fromhex("0000000a7fff0005000000000000"))
+    assert unknown.value.__notes__
+
+
 @pytest.mark.parametrize("data", [b"", b"\x00\x12", b"\x00\x12\x00\x04" * 9, b"GET / HTTP/1.1"])
 def test_other_data_are_not_taken_for_a_frame_without_its_size(data: bytes) -> None:
     with pytest.raises(DecodeError) as raised:

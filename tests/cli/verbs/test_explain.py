@@ -101,6 +101,19 @@ def test_a_response_frame_needs_api_and_version() -> None:
     assert "--api" in missing.stderr
 
 
+def test_a_response_that_is_explained_as_a_request_has_a_hint() -> None:
+    response = "0000000a00000005000000000000"
+    hint = "for a response, add --direction response --api API --version N"
+    result = run("--frame", response)
+    assert result.exit_code == 1
+    assert hint in result.stderr
+    assert hint not in run("--frame", FRAME.hex()).stderr
+    named = ["--frame", "--direction", "response", "--api", "Heartbeat", "--version", "1"]
+    result = run(*named, response[:-4])
+    assert result.exit_code == 1
+    assert hint not in result.stderr
+
+
 def test_json_has_every_byte() -> None:
     result = run("--frame", "--json", FRAME.hex())
     trees = json.loads(result.stdout)["nodes"]

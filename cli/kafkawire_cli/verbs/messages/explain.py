@@ -24,6 +24,7 @@ from ...input.options import BrokerOption, KeyLogOption, PortOption, SecretsOpti
 from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
 from ...input.sources import Known, known, readable, refuse
+from ...notes import print_note
 
 if TYPE_CHECKING:
     from kafkawire import Registry
@@ -138,7 +139,7 @@ def explain(  # noqa: PLR0913 - options of the verb
             "only allowed with --packet or --exchange",
             param_hint="--port, --broker, --keylog, --tunnel",
         )
-    data = parse_hex(read_input(hexadecimal))
+    data, request = parse_hex(read_input(hexadecimal)), None
     if api is None and not frame and inputs.looks_like_frame(data):
         raise inputs.MissingOption(
             f"the {len(data)} bytes begin with their size, as a whole frame does",
@@ -153,6 +154,11 @@ def explain(  # noqa: PLR0913 - options of the verb
         explanation = messages.explain(info.name, supported, data, secrets=show_secrets)
     show(explanation, tree)
     if explanation.error is not None:
+        if frame and request is None:
+            print_note(
+                "the frame was read as a request; for a response, add "
+                "--direction response --api API --version N"
+            )
         raise typer.Exit(UNDECODABLE)
 
 
