@@ -17,6 +17,7 @@ from . import files, form, rules, source
 from .dialect import MESSAGE_TYPES, FieldSchema, MessageSchema, StructSchema
 from .files import RELEASES, SchemaFile, Sources, as_sources
 from .form import WrittenMessage
+from .rules.rule import Directory
 from .source import Location, SchemaError, SchemaErrors
 
 __all__ = [
@@ -87,8 +88,9 @@ def check_sources(sources: Sources) -> tuple[list[WrittenMessage], list[SchemaEr
         replaced = {read.name for read in added}
         kept = [read for read in kept if not read.name or read.name not in replaced] + added
     messages = [read.message for read in kept if read.message is not None]
+    unread = frozenset(Location(read.file, 1, 1).stem for read in kept if not read.is_named)
     errors = [error for read in kept for error in read.errors]
-    return messages, in_order(errors + rules.check_together(messages))
+    return messages, in_order(errors + rules.check_together(Directory(messages, unread)))
 
 
 def in_order(errors: Iterable[SchemaError]) -> list[SchemaError]:
@@ -106,6 +108,7 @@ def _refuse(errors: list[SchemaError]) -> None:
 class _Read:
     """A file that was read, and its errors."""
 
+    file: str
     message: WrittenMessage | None
     errors: list[SchemaError]
 
@@ -114,12 +117,17 @@ class _Read:
         """What it is replaced by; empty if it has no name."""
         return "" if self.message is None else self.message.schema.name.lower()
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the name of its message could be read."""
+        return self.message is not None and "name" not in self.message.unread
+
 
 def _check(file: SchemaFile) -> _Read:
     message, errors = _read(file.file, file.data)
     if message is not None:
         errors += rules.check_message(message)
-    return _Read(message, errors)
+    return _Read(file.file, message, errors)
 
 
 def _read(file: str, data: bytes) -> tuple[WrittenMessage | None, list[SchemaError]]:

@@ -189,8 +189,7 @@ class _Parser:
             match = _TOKEN.match(self.text, position)
             if match is None:
                 raise self.refusal(position, self.unreadable(position))
-            kind = match.lastgroup or ""
-            if kind != "space":
+            if match.lastgroup != "space":
                 yield self.read(match)
             position = match.end()
         yield _Token("end", None, position)
@@ -224,11 +223,9 @@ class _Parser:
         return token
 
     def expect(self, marks: str, after: str) -> _Token:
-        if self.token.kind == "end":
-            reason = f"the text ends; expected {_either(marks)} {after}"
-            raise self.refusal(self.token.position, reason)
         if self.token.kind not in marks:
-            raise self.refusal(self.token.position, f"expected {_either(marks)} {after}")
+            ended = "the text ends; " if self.token.kind == "end" else ""
+            raise self.refusal(self.token.position, f"{ended}expected {_either(marks)} {after}")
         return self.take()
 
     def value(self, depth: int) -> Node:
@@ -265,18 +262,24 @@ class _Parser:
             if first is not member:
                 same = _same(first.node, member.node)
                 repeated.append(Repeat(key.value, same, first.key_location, member.key_location))
-            if self.expect(",}", "after a value").kind == "}":
+            if self.ends("}", "after a value"):
                 return members, repeated
 
     def elements(self, depth: int) -> list[Node]:
-        elements: list[Node] = []
         if self.token.kind == "]":
             self.take()
-            return elements
-        while True:
+            return []
+        elements = [self.value(depth + 1)]
+        while not self.ends("]", "after an element"):
             elements.append(self.value(depth + 1))
-            if self.expect(",]", "after an element").kind == "]":
-                return elements
+        return elements
+
+    def ends(self, bracket: str, after: str) -> bool:
+        """Take a comma or the closing bracket; return whether it was the bracket."""
+        mark = self.expect(f",{bracket}", after)
+        if mark.kind == "," and self.token.kind == bracket:
+            raise self.refusal(mark.position, f"trailing comma before '{bracket}'")
+        return mark.kind == bracket
 
 
 def _unescaped(body: str) -> str:

@@ -106,6 +106,31 @@ def test_a_consequence_is_not_reported_with_its_cause(tmp_path: Path) -> None:
     assert [e.rule for e in lint(tmp_path).errors] == ["ill-formed-versions"]
 
 
+RESPONSE = (
+    '{ "name": "PingResponse", "type": "response", "apiKey": 900, "validVersions": "0", '
+    '"flexibleVersions": "none", "fields": [] }'
+)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "error"),
+    [
+        (RESPONSE.replace("Response", "Request").replace("[]", "[1,]"), "trailing comma"),
+        ("[]", "object"),
+        (RESPONSE.replace('"PingResponse"', "1"), "string"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_not_missing(
+    request_text: str, error: str, tmp_path: Path
+) -> None:
+    lay_out(tmp_path, {"PingResponse.json": RESPONSE, "PingRequest.json": request_text})
+    report = lint(tmp_path)
+    assert any(error in each.reason for each in report.errors)
+    assert report.advice == ()
+    (tmp_path / "PingRequest.json").rename(tmp_path / "PongRequest.json")
+    assert "unpaired" in [advice.rule for advice in lint(tmp_path).advice]
+
+
 def test_a_missing_name_is_reported_once(tmp_path: Path) -> None:
     text = """{ "type": "data", "validVersions": "0", "fields": [
         { "name": "A", "versions": "0+", "fields": [ { "type": "int8", "versions": "0+" } ] },

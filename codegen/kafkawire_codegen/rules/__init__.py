@@ -20,7 +20,7 @@ from .defaults import DEFAULT_RULES
 from .directory import DIRECTORY_RULES
 from .fields import FIELD_RULES
 from .messages import MESSAGE_RULES
-from .rule import FieldAt, FieldRule
+from .rule import Directory, FieldAt, FieldRule
 from .structs import FIELDS_RULES, STRUCTS_RULES, every_field
 from .tags import TAG_RULES
 
@@ -60,9 +60,9 @@ def check_message(message: WrittenMessage) -> list[SchemaError]:
     return list(_check(message))
 
 
-def check_together(messages: list[WrittenMessage]) -> list[SchemaError]:
+def check_together(directory: Directory) -> list[SchemaError]:
     """Check every rule of all messages together."""
-    return [error for rule in DIRECTORY_RULES for error in rule.errors(messages)]
+    return [error for rule in DIRECTORY_RULES for error in rule.errors(directory)]
 
 
 def _check(message: WrittenMessage) -> Iterator[SchemaError]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..form import WrittenMessage
 from .messages import SUFFIXES
-from .rule import DirectoryRule
+from .rule import Directory, DirectoryRule
 
 Findings = Iterable[tuple[WrittenMessage, str, str]]
 PARTNERS: Final = {
@@ -22,18 +22,18 @@ PARTNERS: Final = {
 }
 
 
-def _duplicate_message(messages: list[WrittenMessage]) -> Findings:
+def _duplicate_message(directory: Directory) -> Findings:
     seen: dict[str, WrittenMessage] = {}
-    for message in messages:
+    for message in directory.messages:
         first = seen.setdefault(message.schema.name.lower(), message)
         if first is not message and "name" not in message.unread:
             reason = f"{message.schema.name} is defined in {first.node.location.file} already"
             yield message, "name", reason
 
 
-def _duplicate_api_key(messages: list[WrittenMessage]) -> Findings:
+def _duplicate_api_key(directory: Directory) -> Findings:
     seen: dict[tuple[str, int | None], WrittenMessage] = {}
-    for message in messages:
+    for message in directory.messages:
         schema = message.schema
         if schema.type in ("request", "response") and schema.api_key is not None:
             first = seen.setdefault((schema.type, schema.api_key), message)
@@ -51,32 +51,32 @@ def _partner_name(message: WrittenMessage) -> str | None:
     return message.schema.name.removesuffix(suffix) + SUFFIXES[partner]
 
 
-def _pairs(messages: list[WrittenMessage]) -> Iterator[tuple[WrittenMessage, WrittenMessage]]:
+def _pairs(directory: Directory) -> Iterator[tuple[WrittenMessage, WrittenMessage]]:
     """Each pair, the later first: response and request, value and key."""
-    by_name = {m.schema.name: m for m in messages}
-    for message in messages:
+    by_name = {m.schema.name: m for m in directory.messages}
+    for message in directory.messages:
         name = _partner_name(message)
         if message.schema.type in ("response", "coordinator-value") and name in by_name:
             yield message, by_name[name]
 
 
-def _unpaired(messages: list[WrittenMessage]) -> Findings:
-    names = {m.schema.name for m in messages}
-    for message in messages:
+def _unpaired(directory: Directory) -> Findings:
+    names = directory.unread | {m.schema.name for m in directory.messages}
+    for message in directory.messages:
         partner = _partner_name(message)
         if partner is not None and partner not in names:
             yield message, "name", f"{message.schema.name} is alone: {partner} is missing"
 
 
-def _pair_api_key(messages: list[WrittenMessage]) -> Findings:
-    for later, earlier in _pairs(messages):
+def _pair_api_key(directory: Directory) -> Findings:
+    for later, earlier in _pairs(directory):
         ours, theirs = later.schema.api_key, earlier.schema.api_key
         if "apiKey" not in later.unread | earlier.unread and ours != theirs:
             yield later, "apiKey", f"the key is {ours}, but {theirs} in {earlier.schema.name}"
 
 
-def _pair_versions(messages: list[WrittenMessage]) -> Findings:
-    for later, earlier in _pairs(messages):
+def _pair_versions(directory: Directory) -> Findings:
+    for later, earlier in _pairs(directory):
         ours, theirs = later.schema.valid_versions, earlier.schema.valid_versions
         unread = "validVersions" in later.unread | earlier.unread
         if later.schema.type == "response" and not unread and ours != theirs:

@@ -97,13 +97,21 @@ class StructsRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Directory:
+    """All messages of a directory. unread: the names of files whose message is unknown."""
+
+    messages: list[WrittenMessage]
+    unread: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class DirectoryRule:
     """A rule for all messages of a directory: `check` yields a message, a key, the error."""
 
     id: str
     demand: str
-    check: Callable[[list[WrittenMessage]], Iterable[tuple[WrittenMessage, str, str]]]
+    check: Callable[[Directory], Iterable[tuple[WrittenMessage, str, str]]]
 
-    def errors(self, messages: list[WrittenMessage]) -> Iterable[SchemaError]:
-        for message, key, reason in self.check(messages):
+    def errors(self, directory: Directory) -> Iterable[SchemaError]:
+        for message, key, reason in self.check(directory):
             yield SchemaError.at(message.node.at(key), message.path, self.id, reason)
