@@ -13,6 +13,6 @@ from ..extras import requires
 with requires("pyarrow", "sql"):
     from .database import ONCE, Database, Names, Read
 from .needs import Needs
-from .statements import Statements
+from .statements import Statement, Statements
 
-__all__ = ["ONCE", "Database", "Names", "Needs", "Read", "Statements"]
+__all__ = ["ONCE", "Database", "Names", "Needs", "Read", "Statement", "Statements"]

@@ -22,7 +22,7 @@ import pyarrow as pa
 from ..capture.tables import TABLES
 from ..errors import QueryError
 from ..extras import requires
-from .failures import one_line, place_of
+from .failures import BEGIN, Place, one_line, place_of
 from .interruption import interrupted_by_signals
 from .needs import Needs, needs_of
 from .reserved import hint, quoted
@@ -92,6 +92,7 @@ class Database:
         self._folder = TemporaryDirectory(prefix="kafkawire-sql-")
         self._filled: dict[str, Names] = {}
         self._stream: _Stream | None = None
+        self._start = BEGIN
         self._result: pa.RecordBatchReader | None = None
         try:
             self._connection = _connected(Path(self._folder.name), self._schemas)
@@ -111,13 +112,15 @@ class Database:
         self._connection.close()
         self._folder.cleanup()
 
-    def run(self, text: str) -> pa.RecordBatchReader | None:
+    def run(self, text: str, start: Place = BEGIN) -> pa.RecordBatchReader | None:
         """Run a statement, or several; return the rows of the last one, None if it has none.
 
-        The rows are computed while they are read, until the next statement. Raises QueryError, also
-        if one before the last is a query; what reading captures raises.
+        start: where the text begins in the input, whose places errors name. The rows are computed
+        while they are read, until the next statement. Raises QueryError, also if one before the
+        last is a query; what reading captures raises.
         """
         self._finish()
+        self._start = start
         statements = self._parsed(text)
         if not statements:
             raise QueryError("no statement")
@@ -166,7 +169,8 @@ class Database:
                 return self._connection.extract_statements(repaired)
         place = place_of(message)
         where = -1 if place is None else place.offset(text)
-        raise QueryError(one_line(message, hint(text, self._reserved_words(), where)))
+        advice = hint(text, self._reserved_words(), where)
+        raise QueryError(one_line(message, advice, self._start))
 
     def _reserved_words(self) -> set[str]:
         rows: Any = self._connection.execute(
@@ -287,7 +291,7 @@ class Database:
             if numbers or isinstance(error, duckdb.InterruptException) or str(error) == INTERRUPTED:
                 raise _ended_by(numbers) from None
             if isinstance(error, duckdb.Error):
-                raise QueryError(one_line(str(error).strip())) from None
+                raise QueryError(one_line(str(error).strip(), start=self._start)) from None
             raise
 
 

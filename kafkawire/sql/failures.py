@@ -26,6 +26,21 @@ class Place(NamedTuple):
         lines = text.splitlines(keepends=True)
         return sum(map(len, lines[: self.line - 1])) + self.column
 
+    def after(self, text: str) -> Place:
+        """Return the place that follows a text which begins here."""
+        lines = text.count("\n")
+        column = len(text) - text.rfind("\n") - 1 if lines else self.column + len(text)
+        return Place(self.line + lines, column)
+
+    def of(self, inner: Place) -> Place:
+        """Return the place in the input of a place in a statement that begins here."""
+        on_first_line = inner.line == 1 and inner.column >= 0
+        column = inner.column + (self.column if on_first_line else 0)
+        return Place(self.line + inner.line - 1, column)
+
+
+BEGIN: Final = Place(1, 0)
+
 
 def place_of(message: str) -> Place | None:
     """Find the place in a message; None if it has none."""
@@ -36,10 +51,11 @@ def place_of(message: str) -> Place | None:
     return Place(int(match["line"]), -1 if match["shown"].startswith(CUT) else column)
 
 
-def one_line(message: str, hint: str = "") -> str:
+def one_line(message: str, hint: str = "", start: Place = BEGIN) -> str:
     """Join the lines of a message without its class; the place is named instead of shown.
 
-    What DuckDB suggests is the end of the line, as in the errors of other commands.
+    What DuckDB suggests is the end of the line, as in the errors of other commands. start: where
+    the statement begins in the input.
     """
     place, suggestion = place_of(message), _SUGGESTION.search(message)
     if suggestion is not None:
@@ -48,5 +64,6 @@ def one_line(message: str, hint: str = "") -> str:
     reason = _CLASS.sub("", " ".join(text.split())).rstrip("!")
     if place is None:
         return f"{reason}{hint}"
+    place = start.of(place)
     column = f", column {place.column + 1}" if place.column >= 0 else ""
     return f"{reason} (line {place.line}{column}){hint}"

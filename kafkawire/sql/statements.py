@@ -7,11 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
+
+from .failures import BEGIN, Place
 
 _TOKEN: Final = re.compile(r"""['";]|\$\w*\$|--|/\*""")
 _COMMENTS: Final[Mapping[str, str]] = {"--": "\n", "/*": "*/"}
 """Begin -> end; strings, quoted and dollar-quoted ones, end as they begin ('' begins another)."""
+
+
+class Statement(NamedTuple):
+    """A statement without its `;` and without white space before it, and where it begins."""
+
+    text: str
+    start: Place
 
 
 class Statements:
@@ -26,7 +35,14 @@ class Statements:
         self._open = ""
         """The end of the string or comment in which the text ends."""
         self._has_text = False
+        self._begin = BEGIN
+        """Where the incomplete statement begins, or the white space before it."""
         self.size = 0
+
+    @property
+    def last(self) -> Statement:
+        """The incomplete statement, at the end of the text."""
+        return _statement(self.rest, self._begin)
 
     @property
     def rest(self) -> str:
@@ -36,9 +52,9 @@ class Statements:
     def is_blank(self) -> bool:
         return not self._has_text and self._open != "*/"
 
-    def add(self, line: str) -> list[str]:
-        """Return the statements that a line completes, without `;`; blank ones are left out."""
-        complete: list[str] = []
+    def add(self, line: str) -> list[Statement]:
+        """Return the statements that a line completes; blank ones are left out."""
+        complete: list[Statement] = []
         start = position = 0
         while True:
             if self._open:
@@ -57,9 +73,17 @@ class Statements:
                 self._open = _COMMENTS.get(token[0], token[0])
                 self._has_text = self._has_text or token[0] not in _COMMENTS
                 continue
+            text = self.rest + line[start : token.start()]
             if self._has_text:
-                complete.append(self.rest + line[start : token.start()])
+                complete.append(_statement(text, self._begin))
+            self._begin = self._begin.after(f"{text};")
             self._lines, self._has_text, self.size, start = [], False, 0, position
         self._lines.append(line[start:])
         self.size += len(line) - start
         return complete
+
+
+def _statement(text: str, begin: Place) -> Statement:
+    """Return the statement of a text that begins there."""
+    statement = text.lstrip()
+    return Statement(statement, begin.after(text[: len(text) - len(statement)]))

@@ -232,7 +232,7 @@ def test_the_folder_is_removed() -> None:
 @pytest.mark.parametrize(
     ("text", "statements", "rest"),
     [
-        ("a; b;", ["a", " b"], ""),
+        ("a; b;", ["a", "b"], ""),
         ("select ';'; x", ["select ';'"], " x"),
         ('select "a;""b" ; ', ['select "a;""b" '], " "),
         ("-- a; b\nc;", ["-- a; b\nc"], ""),
@@ -244,7 +244,18 @@ def test_the_folder_is_removed() -> None:
 )
 def test_statements_end_at_semicolons(text: str, statements: list[str], rest: str) -> None:
     split = Statements()
-    assert (split.add(text), split.rest, split.size) == (statements, rest, len(rest))
+    assert [one.text for one in split.add(text)] == statements
+    assert (split.rest, split.size) == (rest, len(rest))
+
+
+def test_statements_have_the_places_where_they_begin() -> None:
+    split = Statements()
+    assert split.add("a; bc;\n") == [("a", (1, 0)), ("bc", (1, 3))]
+    assert split.add("\n") == []
+    assert split.add("  d\n") == []
+    assert split.add("e; ; -- f\n") == [("d\ne", (3, 2))]
+    assert split.add("  g") == []
+    assert split.last == ("-- f\n  g", (4, 5))
 
 
 @pytest.mark.parametrize(

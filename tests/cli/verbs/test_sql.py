@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -240,6 +241,58 @@ def test_the_prompt() -> None:
     assert 'Referenced column "x"' in shown
     assert "25" in shown
     assert "nanobind" not in shown
+
+
+def at_prompt(typed: str) -> str:
+    """Type lines at a prompt; return what the terminal shows."""
+    with terminal(80) as (ours, theirs):
+        process = subprocess.Popen(
+            [*COMMAND, "sql", str(CAPTURE)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "dumb"},
+        )
+        os.write(ours, typed.encode())
+        os.close(theirs)
+        shown = b"".join(read_terminal(ours)).decode()
+        assert process.wait() == 0, shown
+    return shown
+
+
+def test_the_prompt_names_lines_of_the_statement() -> None:
+    shown = at_prompt("SELECT 1;\nSELCT 2;\nSELECT 3,\n y;\nSELECT 4; SELECT z;\nquit\n")
+    places = re.findall(r"\(line \d+, column \d+\)", " ".join(shown.split()))
+    assert places == ["(line 1, column 1)", "(line 2, column 2)", "(line 1, column 18)"]
+
+
+@pytest.mark.parametrize("word", ["help", "HELP;", "?", ".help", "\\?", ".tables", "\\d"])
+def test_the_prompt_has_help(word: str) -> None:
+    shown = at_prompt(f"{word}\nquit\n")
+    assert "help says more, quit or Ctrl-D" in shown
+    assert "SHOW TABLES;" in shown
+    assert "Ctrl-C discards" in shown
+    assert "...>" not in shown
+
+
+def test_a_line_within_a_statement_does_not_end_the_prompt() -> None:
+    """It stays part of the statement, with a note."""
+    shown = at_prompt("SELECT 'a\nquit\n' AS b, 3*7 AS c;\nquit\n")
+    assert "This line belongs to the statement" in shown
+    assert "21" in shown
+    assert "This line" not in at_prompt("SELECT 'a\nb';\nquit\n")
+
+
+def test_places_are_those_of_the_input() -> None:
+    for text, place in (
+        ("SELECT 1;\nSELECT 2;\nSELCT 3;\n", "(line 3, column 1)"),
+        ("SELECT 1;\n\n-- a\nSELECT 2,\n x;", "(line 5, column 2)"),
+        ("SELECT 1; SELECT x", "(line 1, column 18)"),
+        ("SELECT 1;\n SELECT CAST(api_name AS INT) FROM exchanges", "(line 2, column 9)"),
+    ):
+        result = run("sql", CAPTURE, stdin=text.encode())
+        assert result.exit_code == 2
+        assert result.stderr.rstrip().endswith(place), result.stderr
 
 
 def test_a_termination_removes_the_temporary_folder(tmp_path: Path) -> None:

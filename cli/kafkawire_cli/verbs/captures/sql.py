@@ -37,13 +37,23 @@ from ...render.query_rows import BINARY, SUFFIXES, Shape, write
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkawire.sql import Database
+    from kafkawire.sql import Database, Statement
 
 MAX_STATEMENT: Final = 1 << 20
 """Characters of a statement from standard input."""
 
 QUIT: Final = frozenset({"exit", "quit", "\\q", ".quit", ".exit"})
 """What ends the prompt, besides the end of the input."""
+
+HELP: Final = frozenset({"help", "?", ".help", "\\?", "\\h"})
+PROMPT: Final = "Statements end with ; - help says more, quit or Ctrl-D ends the prompt."
+HELP_TEXT: Final = """\
+A statement ends with ; and may have several lines.
+  SHOW TABLES;           the tables of the captures
+  DESCRIBE exchanges;    the columns of a table
+  FROM exchanges;        its rows; LIMIT 10 in front of ; shows ten
+Ctrl-C discards the lines of a statement; quit, exit or Ctrl-D ends the prompt."""
+CONTINUED: Final = "This line belongs to the statement: end it with ; or discard it with Ctrl-C."
 
 
 def sql(  # noqa: PLR0913 - options of the verb
@@ -255,22 +265,23 @@ def _prompt(database: Database, form: Shape) -> None:
     statement = None
     if not sys.stdin.isatty():
         for statement in _statements(prompts=False):
-            _show(database.run(statement), form)
+            _show(database.run(*statement), form)
         if statement is None:
             raise QueryError("no query, and no statements in standard input")
         return
     import readline  # noqa: F401 - `input` edits lines with it
 
-    for statement in _statements(prompts=True):
+    print(PROMPT, file=sys.stderr)
+    for text, start in _statements(prompts=True):
         try:
-            _show(database.run(statement), form)
+            _show(database.run(text, start._replace(line=1)), form)
         except QueryError as error:
             print_note(str(error).expandtabs(4))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
 
 
-def _statements(prompts: bool) -> Iterator[str]:
+def _statements(prompts: bool) -> Iterator[Statement]:
     """Yield statements from standard input, each ended by `;` or the end of the input."""
     from kafkawire.sql import Statements
 
@@ -286,13 +297,24 @@ def _statements(prompts: bool) -> Iterator[str]:
             continue
         if line is None:
             break
-        if statements.is_blank and line.strip().rstrip(";").lower() in QUIT:
+        word = line.strip().rstrip(";").lower()
+        if statements.is_blank and word in QUIT:
             return
+        if prompts and statements.is_blank and _is_command(word):
+            print(HELP_TEXT, file=sys.stderr)
+            continue
+        if prompts and word in QUIT | HELP:
+            print(CONTINUED, file=sys.stderr)
         yield from statements.add(line)
         if statements.size > MAX_STATEMENT:
             raise QueryError(f"a statement of more than {MAX_STATEMENT} characters")
     if not statements.is_blank:
-        yield statements.rest
+        yield statements.last
+
+
+def _is_command(word: str) -> bool:
+    """Whether a line is not SQL, but what other prompts have for help and commands."""
+    return word in HELP or word.startswith(("\\", "."))
 
 
 def _line(prompts: bool, prompt: str) -> str | None:
