@@ -41,8 +41,8 @@ BATCH_ROWS: Final = 512
 class DecodeOptions(NamedTuple):
     """What to print of each capture: the format, the view, the filter, the known brokers.
 
-    look: of the table. values: what decodes keys and values, if these are. unmatched: what the
-    filter has compared, if there is one.
+    look: of the table; its width, also of trees. values: what decodes keys and values, if these
+    are. unmatched: what the filter has compared, if there is one.
     """
 
     form: Shape
@@ -69,7 +69,7 @@ class DecodeOptions(NamedTuple):
         previous_ns: time of the row before the first one.
         """
         if self.form is Shape.TREE:
-            return lambda entry: messages.tree_text(entry, self.view)
+            return lambda entry: messages.tree_text(entry, self.view, self.look.width)
         if self.form is Shape.TABLE:
             return lines(self.look, previous_ns)
         return messages.jsonl(self.view)

@@ -7,8 +7,10 @@ out, and only then a column is narrower than its longest word.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
+from shutil import get_terminal_size
 from typing import Final, NamedTuple
 
 from kafkawire.display import clipped, padded, text_width
@@ -19,6 +21,11 @@ GAP: Final = "  "
 WORD: Final = re.compile(r" *[^ ]+")
 LABEL: Final = re.compile(r"[\w ()-]{1,20}: +")
 """The beginning of a line whose continuation is indented to its text."""
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal that is standard output; None for a pipe."""
+    return get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 class Column(NamedTuple):

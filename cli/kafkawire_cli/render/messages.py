@@ -6,12 +6,13 @@ One decoded row is one row of output, in the same order; JSON lines are lossless
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkawire.display import printable, time_text
 
+from .fitting import wrapped
 from .message_table.lines import is_kafkas, latency
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class Printed(NamedTuple):
 
 
 Print = Callable[[str], None]
+
+CONTINUED: Final = 4
+"""Spaces before the rest of a line that is wider than the terminal."""
 
 ERROR_CODE: Final = ("errorCode", "ErrorCode")
 """Ends of the names of fields that are error codes."""
@@ -125,19 +129,22 @@ def jsonl(view: View) -> Callable[[Entry], str]:
     return line
 
 
-def tree_text(entry: Entry, view: View) -> str:
-    """Format a row as a block, with line feeds."""
+def tree_text(entry: Entry, view: View, width: int | None = None) -> str:
+    """Format a row as a block, with line feeds. width: of the terminal; None for a pipe."""
     lines: list[str] = []
-    tree(entry, lines.append, view)
+    tree(entry, lines.append, view, width)
     return "".join(f"{line}\n" for line in lines)
 
 
-def tree(entry: Entry, out: Print, view: View) -> None:
-    """Print a row as a block: a line for the message, its fields indented below."""
-    _tree(entry, lambda line: out(printable(line)), view)
+def tree(entry: Entry, out: Print, view: View, width: int | None = None) -> None:
+    """Print a row as a block: lines for the message, fitted to a width; its fields below."""
+    for line in map(printable, _headings(entry)):
+        for part in [line] if width is None else wrapped(line, width, CONTINUED):
+            out(part)
+    _fields(entry, lambda line: out(printable(line)), view)
 
 
-def _tree(entry: Entry, out: Print, view: View) -> None:
+def _headings(entry: Entry) -> Iterator[str]:
     row = entry.row
     origin = f"{entry.capture} packet {row.packet}" if row.packet else entry.capture
     endpoints = (
@@ -148,13 +155,17 @@ def _tree(entry: Entry, out: Print, view: View) -> None:
     name = "bytes" if row.api_name is None else f"{row.api_name} v{row.api_version} {row.direction}"
     tail = f"  after {latency(entry)}" if latency(entry) else ""
     correlation = "" if row.correlation_id is None else f"  correlation {row.correlation_id}"
-    out(f"{name}{correlation}  {row.length} bytes  {row.status.value}{tail}")
+    yield f"{name}{correlation}  {row.length} bytes  {row.status.value}{tail}"
     clock = time_text(row.time_ns)
-    out(f"  {origin}{endpoints}" + (f"  {clock}" if clock else ""))
+    yield f"  {origin}{endpoints}" + (f"  {clock}" if clock else "")
     if row.client_id is not None and row.direction == "request":
-        out(f"  client id {row.client_id}")
+        yield f"  client id {row.client_id}"
     if row.error:
-        out(f"  ! {row.error}")
+        yield f"  ! {row.error}"
+
+
+def _fields(entry: Entry, out: Print, view: View) -> None:
+    row = entry.row
     tree = _Tree(out, is_kafkas(row.message))
     tree.branch(body(entry, view), 1)
     for path, payload in embedded(entry, view).items():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkawire.display import text_width
 from kafkawire_cli.render.fitting import Column, chosen, fitted_line, fitted_table, widths
-from tests.cli.reports import on_a_terminal
+from tests.cli.reports import on_a_terminal, run
 from tests.recordings import recording
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -115,6 +115,18 @@ def test_unbuffered_output_has_the_width_of_the_terminal() -> None:
     wide = on_a_terminal("decode", GROUP, columns=140)
     assert on_a_terminal("decode", GROUP, columns=140, PYTHONUNBUFFERED="1") == wide
     assert max(map(len, SGR.sub("", wide).splitlines())) > 100
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_headings_of_trees_fit_and_are_whole(columns: int) -> None:
+    shown = on_a_terminal("decode", "--records", GROUP, columns=columns).replace("\r\n", "\n")
+    in_pipe = run("decode", "--records", "--format", "tree", GROUP).stdout
+    heading = re.compile(r"^  \S+\s+packet \d+(?:\s+\S+){4}$", re.MULTILINE)
+    whole = [each.split() for each in heading.findall(in_pipe)]
+    assert [each.split() for each in heading.findall(shown)] == whole
+    assert max(len(line) for each in heading.findall(shown) for line in each.split("\n")) <= columns
+    assert len(whole) > 100
+    assert heading.findall(in_pipe)[0].count("\n") == 0
 
 
 @pytest.mark.parametrize("columns", [80, 100, 140])

@@ -12,10 +12,11 @@ import time
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import Final, NamedTuple
 
 from kafkawire.display import cut, padded, printable, text_width
+
+from ..fitting import terminal_width
 
 
 class Times(StrEnum):
@@ -121,9 +122,8 @@ def fitted(
 
 def style(times: Times, colour: Colour, inputs: Sequence[str]) -> Style:
     """Choose the style for standard output; inputs: the files, as given."""
-    terminal = sys.stdout.isatty()
-    width = get_terminal_size().columns if terminal else None
-    return fitted(times, width, _coloured(colour, terminal), labels(inputs))
+    coloured = _coloured(colour, sys.stdout.isatty())
+    return fitted(times, terminal_width(), coloured, labels(inputs))
 
 
 def _coloured(colour: Colour, terminal: bool) -> bool:

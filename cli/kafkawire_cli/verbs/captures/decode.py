@@ -39,6 +39,7 @@ from ...input.values import NO_VALUES, ValueOptions, all_decoded, shown_values
 from ...notes import print_note
 from ...parallel.jobs import decoded, records_process, table_batches
 from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
+from ...render.fitting import terminal_width
 from ...render.message_table.style import Colour, Style, Times, heading, style
 from ...render.messages import Shape, View
 from ...render.table_columns import TableColumns, table_columns
@@ -230,7 +231,7 @@ def _look(form: Shape, times: Times, colour: Colour, arguments: list[str]) -> St
         if times is not Times.UTC or colour is Colour.ALWAYS:
             option = "--color" if times is Times.UTC else "--time"
             raise typer.BadParameter("only allowed with --format table", param_hint=option)
-        return Style()
+        return Style(width=terminal_width())
     files = list(dict.fromkeys(each_file(arguments)))
     return style(times, colour, files)
 

@@ -15,8 +15,6 @@ from typing import IO, TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkawire.display import printable, printable_lines
-
 from ...input import inputs
 from ...input.hex_text import is_hex
 from ...input.names import checked_version, complete_message, direction_of, message_name
@@ -25,6 +23,7 @@ from ...input.packages import RegistryOption, registry
 from ...input.panels import Panel
 from ...input.sources import Known, known, readable, refuse
 from ...notes import print_note
+from ...render.explanation.output import print_explanation, print_lines
 
 if TYPE_CHECKING:
     from kafkawire import Registry
@@ -33,17 +32,6 @@ if TYPE_CHECKING:
     from kafkawire.reference import Explanation
 
 UNDECODABLE: Final = 1
-
-STYLES: Final = {
-    "offset": "dim",
-    "bytes": "cyan",
-    "bad": "bold white on red",
-    "field": "bold",
-    "type": "dim",
-    "value": "green",
-    "note": "yellow",
-    "error": "bold red",
-}
 
 
 def explain(  # noqa: PLR0913 - options of the verb
@@ -219,20 +207,23 @@ def _show_captured(
 
     from kafkawire.capture.frames.decoding import located
 
-    from ...render import captured_message as output
+    from ...render.explanation import captured
 
     valid = True
     shown: list[dict[str, object]] = []
     for at, message in enumerate(found):
         row = located(message.located).row
-        explanation = output.explanation(message, row, messages, secrets)
+        explanation = captured.explanation(message, row, messages, secrets)
         valid = valid and (explanation is None or explanation.error is None)
         if tree:
-            shown.append(output.as_json(message, row, explanation))
+            shown.append(captured.as_json(message, row, explanation))
             continue
-        typer.echo("\n" * bool(at) + "\n".join(map(printable, output.heading(message, row))))
+        if at:
+            typer.echo()
+        print_lines(captured.heading(message, row))
         if explanation is None:
-            typer.echo(f"  its {row.length} bytes cannot be explained: status {row.status.value}")
+            status = row.status.value
+            print_lines([f"  its {row.length} bytes cannot be explained: status {status}"])
         else:
             show(explanation, tree=False)
     if tree:
@@ -322,26 +313,12 @@ def parse_hex(text: str) -> bytes:
 
 
 def show(explanation: Explanation, tree: bool) -> None:
-    """Print as JSON, or as text: in colour on a terminal unless NO_COLOR is set."""
+    """Print as JSON, or as text."""
     import json
 
     from kafkawire.reference import as_json
 
     if tree:
         typer.echo(json.dumps(as_json(explanation), indent=2))
-    elif sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-        in_colour(explanation)
     else:
-        typer.echo(printable_lines(str(explanation)))
-
-
-def in_colour(explanation: Explanation) -> None:
-    """Print in colour."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from kafkawire.reference.rendering import lines
-
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines(explanation):
-        console.print(Text.assemble(*((printable(span.text), STYLES[span.kind]) for span in line)))
+        print_explanation(explanation)

@@ -1,0 +1,1 @@
+"""Explanations of bytes (`kafkawire explain`): what captures add, and how they are printed."""
