@@ -18,6 +18,7 @@ from ..input.inputs import Entry, InputError
 from ..input.sources import Known
 from ..input.values import all_decoded
 from ..render import messages
+from ..render.message_table.legend import Connections, add_connection
 from ..render.message_table.lines import lines
 from ..render.message_table.style import Style
 from ..render.messages import Printed, Shape, View
@@ -62,6 +63,11 @@ class DecodeOptions(NamedTuple):
         if self.unmatched is not None:
             note_unmatched(self.unmatched)
         return self.values is None or all_decoded(self.values)
+
+    @property
+    def has_legend(self) -> bool:
+        """Whether the connections of the rows are shown after them."""
+        return self.form is Shape.TABLE and self.look.width is not None
 
     def formatter(self, previous_ns: int = 0) -> Callable[[Entry], str]:
         """Return a function that formats rows, in order, with line feeds.
@@ -211,13 +217,16 @@ def render(name: str, batch: Batch, options: DecodeOptions) -> Printed:
     text = options.formatter(batch.previous_ns)
     clean = True
     texts = []
+    connections: Connections = {}
     for one in batch.items:
         entry = Entry(name, *located(one), batch.first_ns)
         clean = clean and entry.row.status in CLEAN
         texts.append(text(entry))
+        if options.has_legend:
+            add_connection(connections, entry)
     stdout = sys.stdout
     encoded = "".join(texts).encode(stdout.encoding, stdout.errors or "strict")
-    return options.printed(encoded, clean)
+    return options.printed(encoded, clean)._replace(connections=connections)
 
 
 @lru_cache(maxsize=1)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafkawire.values.record_values import ValueCounts
 
     from ..input.inputs import Entry, InputError
+    from .message_table.legend import Connections
 
 
 class Shape(StrEnum):
@@ -36,7 +37,8 @@ class Printed(NamedTuple):
 
     clean: whether all of them were fully decoded. error: why a capture could not be read. counts:
     of keys and values that were not decoded, if these are. matched: whether a filter has matched in
-    the captures of a process. compared: what it has compared if it has not.
+    the captures of a process. compared: what it has compared if it has not. connections: those of
+    the rows of a table on a terminal.
     """
 
     text: bytes | memoryview
@@ -45,6 +47,7 @@ class Printed(NamedTuple):
     counts: ValueCounts | None = None
     matched: bool = False
     compared: Compared | None = None
+    connections: Connections | None = None
 
 
 Print = Callable[[str], None]

@@ -16,8 +16,15 @@ from kafkawire.capture.rows import Row, Status
 from kafkawire.display import text_width
 from kafkawire_cli.input.inputs import Entry
 from kafkawire_cli.main import app
+from kafkawire_cli.render.message_table.legend import (
+    MAX_CONNECTIONS,
+    Connections,
+    add_connection,
+    legend,
+)
 from kafkawire_cli.render.message_table.lines import lines
 from kafkawire_cli.render.message_table.style import Colour, Times, fitted, heading, style
+from tests.cli.reports import on_a_terminal
 from tests.conftest import FIXTURES
 
 CAPTURES = FIXTURES / "captures"
@@ -161,6 +168,79 @@ def test_no_line_is_wider_than_the_terminal(
     assert text_width(heading(plain)) <= width
 
 
+def narrow_rows(capture: str, api: str, width: int = 80) -> list[str]:
+    """Return the content of the rows of an API in a narrow table, with the arrow."""
+    text = lines(fitted(width=width))
+    shown = []
+    for one in decode_capture(capture):
+        line = text(Entry(capture, one.connection, one.client, one.broker, one.row))
+        assert max(map(text_width, line.splitlines())) <= width
+        if one.row.api_name == api:
+            shown.append(" ".join(line.partition("->" if "->" in line else "<-")[2].split()))
+    return shown
+
+
+def test_values_are_seen_at_80_columns() -> None:
+    requests, responses = (narrow_rows(KCAT, "Produce")[at::2] for at in (0, 1))
+    assert requests[:2] == ["Produce rdkafka kc-1 1 record", "Produce rdkafka kc-0 1 record"]
+    assert [each.partition("ms ")[2] for each in responses[:4]] == [
+        f"rdkafka kc-{partition} offset {offset}" for offset in (0, 1) for partition in (1, 0)
+    ]
+    commits = narrow_rows(GROUP, "OffsetCommit")
+    assert (
+        "OffsetCommit cons-A group grp-range g-topic-0 offset 15, g-topic-1 offset 15, +2"
+        in commits
+    )
+    joined = narrow_rows(GROUP, "JoinGroup")
+    assert "JoinGroup cons-A group grp-range" in joined
+    assert any(each.endswith(" generation 2") for each in joined)
+    fetched = [each for each in narrow_rows(KCAT, "Fetch") if "offset" in each]
+    assert re.search(r"Fetch .*kc-\d offset \d", fetched[0])
+
+
+def test_values_are_cut_after_clients() -> None:
+    produced = next(one.row for one in decode_capture(KCAT) if one.row.api_name == "Produce")
+    one = entry(NOON)._replace(row=produced._replace(client_id="client-of-a-long-name"))
+    assert "client-...  kc-1  1 record" in lines(fitted(width=80))(one)
+    for width in (40, 70, 80):
+        assert " kc-1  1 record" in lines(fitted(width=width))(one)
+
+
+# -- what follows the table
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_connections_and_what_is_left_out_follow_the_table(jobs: str) -> None:
+    arguments = ("decode", "--jobs", jobs, KCAT, GROUP, "--filter", "api == Heartbeat")
+    shown = SGR.sub("", on_a_terminal(*arguments, columns=80)).replace("\r\n", "\n")
+    table, _, rest = shown.partition("\n\n")
+    legend = [line.split() for line in rest.splitlines()]
+    assert legend[0] == ["file", "connection", "client", "broker", "client", "id"]
+    assert " ".join(legend[-2] + legend[-1]) == (
+        "Not shown, for want of width: version, correlation id, length. -f tree shows whole "
+        "messages."
+    )
+    rows = [
+        one
+        for path in (KCAT, GROUP)
+        for one in decode_capture(path)
+        if one.row.api_name == "Heartbeat" and one.row.direction == "request"
+    ]
+    ends = {(str(each.connection), each.client, each.broker, each.row.client_id) for each in rows}
+    assert {tuple(line[1:]) for line in legend[1:-2]} == ends
+    assert max(map(text_width, shown.splitlines())) <= 80
+    assert table.count("Heartbeat") >= len(rows)
+
+
+def test_only_the_first_connections_are_listed() -> None:
+    connections: Connections = {}
+    for number in range(MAX_CONNECTIONS + 5):
+        add_connection(connections, entry(NOON)._replace(connection=number))
+    text = list(legend(connections, fitted(width=140)))
+    assert [line.split()[0] for line in text[2:-1]] == [str(n) for n in range(MAX_CONNECTIONS)]
+    assert "--table connections" in text[-1]
+
+
 def test_what_is_not_decoded_is_seen_at_80_columns() -> None:
     message = lines(fitted(width=80))(entry(NOON, error="why")).splitlines()[-1]
     assert "malformed me" in message
@@ -169,6 +249,7 @@ def test_what_is_not_decoded_is_seen_at_80_columns() -> None:
 
 def test_a_pipe_is_not_cut() -> None:
     shown = run(GROUP)
+    assert len(shown.splitlines()) == 2 + len(list(decode_capture(GROUP)))  # no legend
     assert max(map(len, shown.splitlines())) > 150
     assert "..." not in shown
 

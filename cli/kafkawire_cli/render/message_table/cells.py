@@ -1,24 +1,27 @@
 """Joins the cells of a message to a line that fits the terminal.
 
-In a pipe nothing is cut. On a terminal, errors are cut last: where they do not fit beside the
-columns, they have a line of their own.
+In a pipe nothing is cut. On a terminal, errors and values are cut last: where they do not fit
+beside the columns, they have a line of their own.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkawire.display import ELISION, clipped, text_width
 
 from .style import RESET, Style
 
+LEAST: Final = 8
+"""The width in which the beginning of a text says something."""
+
 
 class Cell(NamedTuple):
-    """Part of a line, escaped; colour: "" for none. is_error: it is cut last."""
+    """Part of a line, escaped; colour: "" for none. is_whole: it is cut last."""
 
     text: str
     colour: str = ""
-    is_error: bool = False
+    is_whole: bool = False
 
 
 def joined(cells: list[Cell], look: Style) -> str:
@@ -29,18 +32,21 @@ def joined(cells: list[Cell], look: Style) -> str:
     if look.width is None or _width(spaced) <= look.width:
         return _cut(spaced, None, look).rstrip()
     columns, content = spaced[: len(look.columns)], spaced[len(look.columns) :]
-    errors = [cell for cell in content if cell.is_error]
-    others = [cell for cell in content if not cell.is_error]
+    whole = [cell for cell in content if cell.is_whole]
+    others = [cell for cell in content if not cell.is_whole]
     beside = look.width - _width(columns)
-    if not errors:
+    if not whole:
         return _cut(columns + others, look.width, look).rstrip()
-    if _width(errors) <= beside:
-        shown = _cut(columns, None, look)
-        shown += _cut(others, beside - _width(errors), look) + _cut(errors, None, look)
-        return shown.rstrip()
+    left = beside - _width(whole)
+    if left >= min(LEAST, _width(others)):
+        shown = _cut(columns, None, look) + _cut(others, left, look)
+        return (shown + _cut(whole, None, look)).rstrip()
+    whole[0] = whole[0]._replace(text=f" {whole[0].text.lstrip()}")
+    if _width(whole) <= beside:
+        return _cut(columns + whole, None, look).rstrip()
     line = _cut(columns + others, look.width, look).rstrip()
-    indent = max(0, min(_width(columns), look.width - _width(errors)))
-    return f"{line}\n{' ' * indent}{_cut(errors, look.width - indent, look)}"
+    indent = max(0, min(_width(columns), look.width - _width(whole)))
+    return f"{line}\n{' ' * indent}{_cut(whole, look.width - indent, look)}"
 
 
 def _width(cells: list[Cell]) -> int:

@@ -18,6 +18,7 @@ from kafkawire.display import cut, cut_left, padded, plural, printable
 
 from .cells import Cell, joined
 from .style import DIM, RESET, WIDE, Column, Style, Times
+from .values import short_summary
 
 if TYPE_CHECKING:
     from kafkawire.capture.rows import Row
@@ -112,14 +113,15 @@ def _cells(
         elif key == "api" and columns["api"].width < WIDE["api"].width:
             text = cut(text, column.width)
         cells.append(Cell(padded(text, column.width, column.right), value.colour))
-    rest = content(row)
-    if "status" not in columns and row.status.value != "ok":
-        rest.insert(0, status._replace(is_error=status.colour == RED))
+    is_narrow = "status" not in columns
+    rest = content(row, is_narrow)
+    if is_narrow and row.status.value != "ok":
+        rest.insert(0, status._replace(is_whole=status.colour == RED))
     return cells + rest
 
 
-def content(row: Row) -> list[Cell]:
-    """Summarise the content of a row."""
+def content(row: Row, is_narrow: bool = False) -> list[Cell]:
+    """Summarise the content of a row; in a narrow table with the values of its entities."""
     from kafkawire.capture.jsonl.records_fields import Count, records_fields
     from kafkawire.capture.rows import Status
     from kafkawire.protocol.secrets import SECRET_APIS
@@ -128,19 +130,29 @@ def content(row: Row) -> list[Cell]:
     doubtful = row.status is not Status.OK and row.api_name in SECRET_APIS
     if row.message is not None and row.body_version is not None and not doubtful:
         row_facts = facts(row.message, row.body_version, row.api_key, row.direction)
-        summary = str(Facts(row_facts.topics, row_facts.names))
-        parts += [Cell(" " * bool(parts) + printable(summary))] if summary else []
-        space = " " * bool(parts and not summary)
-        parts += [Cell(space * (i == 0) + one, RED, True) for i, one in enumerate(row_facts.errors)]
         counts = [
             Count(place.data).records for place in records_fields(row.message, row.body_version)
         ]
-        if counts:
-            parts.append(Cell(" " * bool(parts) + plural(sum(counts), "record")))
+        records = sum(counts) if counts else None
+        texts = [str(Facts(row_facts.topics, row_facts.names))]
+        if is_narrow:
+            texts = [short_summary(row, row_facts.names, row_facts.topics, records)]
+        errors = [Cell(one, RED, True) for one in row_facts.errors]
+        summary = [Cell(printable(text), is_whole=is_narrow) for text in texts if text]
+        amount = [] if records is None or is_narrow else [Cell(plural(records, "record"))]
+        parts += _spaced(bool(parts), summary + errors) + _spaced(bool(parts), amount)
     if row.error:
         is_error = row.status.value not in STATUS_COLOURS
         parts.append(Cell(" " * bool(parts) + printable(f"[{row.error}]"), RED, is_error))
     return parts
+
+
+def _spaced(is_after: bool, cells: list[Cell]) -> list[Cell]:
+    """Put a space before the first of cells that come after others."""
+    return [
+        cell._replace(text=f" {cell.text}") if is_after and at == 0 else cell
+        for at, cell in enumerate(cells)
+    ]
 
 
 # -- times

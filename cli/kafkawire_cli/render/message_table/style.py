@@ -64,8 +64,7 @@ NARROW: Final = {
     "time": Column("time", 12),
     "conn": Column("conn", 4, right=True),
     "arrow": Column("", 2),
-    "api": Column("api", 16),
-    "ver": Column("ver", 3, right=True),
+    "api": Column("api", 15),
     "latency": Column("latency", 9, right=True),
 }
 
@@ -112,8 +111,6 @@ def fitted(
     columns = dict(layout.columns)
     columns["time"] = columns["time"]._replace(head=_time_head(times))
     if files:
-        if layout.columns is NARROW:
-            del columns["ver"]
         longest = max(text_width(printable(label)) for _, label in files)
         widest = max(len("file"), min(longest, layout.file))
         columns = {"file": Column("file", widest), **columns}

@@ -40,12 +40,14 @@ from ...notes import print_note
 from ...parallel.jobs import decoded, records_process, table_batches
 from ...parallel.row_batches import DecodeOptions, decode_files, decode_rotated
 from ...render.fitting import terminal_width
+from ...render.message_table.legend import add_connection, legend, merge_connections
 from ...render.message_table.style import Colour, Style, Times, heading, style
 from ...render.messages import Shape, View
 from ...render.table_columns import TableColumns, table_columns
 
 if TYPE_CHECKING:
     from ...input.options import Compression
+    from ...render.message_table.legend import Connections
     from ...render.messages import Printed
 
 
@@ -251,6 +253,7 @@ class Messages:
         self._options = options
         self.clean = True
         self.unreadable = False
+        self._connections: Connections = {}
 
     def print(self, jobs: int, *, rotated: bool) -> None:
         """Print the messages; captures are decoded in several processes, or as one capture."""
@@ -264,6 +267,8 @@ class Messages:
         else:
             for name in each_file(self._given, report_ignored):
                 self._print_input(name)
+        if self._connections:
+            print(*legend(self._connections, self._options.look), sep="\n")
 
     def _print_captures(self, files: list[Path], jobs: int, *, rotated: bool) -> None:
         options = self._options
@@ -274,6 +279,8 @@ class Messages:
             pipes.write(printed.text)
             if printed.counts or printed.compared or printed.matched:
                 self._add(printed)
+            if printed.connections:
+                merge_connections(self._connections, printed.connections)
             if printed.error is not None:
                 self._refuse(printed.error)
 
@@ -297,6 +304,8 @@ class Messages:
             for entry in entries(name, self._source, self._bare, wanted):
                 self.clean = self.clean and entry.row.status in CLEAN
                 write(text(entry))
+                if options.has_legend:
+                    add_connection(self._connections, entry)
                 if name == "-":  # show the rows of a live capture at once
                     sys.stdout.flush()
         except InputError as error:
