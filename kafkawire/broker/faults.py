@@ -268,7 +268,7 @@ def error_code(error: ErrorCode | int | str) -> ErrorCode:
         raise ValueError(f"error={error!r} is success; {EXPECTED['error']}")
     if error in ErrorCode.__members__:
         return ErrorCode[str(error)]
-    hint = did_you_mean(str(error), ErrorCode.__members__)
+    hint = did_you_mean(str(error), [each.name for each in ERRORS])
     raise ValueError(f"unknown error {error!r}{hint or '; ' + EXPECTED['error']}")
 
 

@@ -215,6 +215,7 @@ def test_a_function_that_fails_matches_nothing_and_its_first_error_is_raised() -
         ({"error": "NOT_CONTROLER"}, "'NOT_CONTROLLER'"),
         ({"error": 9999}, "number of an error"),
         ({"error": "NONE"}, "success"),
+        ({"error": "NOPE"}, "unknown error 'NOPE'; expected the name or the number of an error"),
         ({"error": 0}, "success"),
         ({"match": 999}, "unknown API 999"),
         ({"match": "BrokerHeartbeat"}, "do not serve BrokerHeartbeat"),

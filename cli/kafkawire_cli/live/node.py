@@ -155,31 +155,31 @@ def _print_effect(  # noqa: C901
 
     match effect:
         case BrokerStateChanged():
-            lines.line(f"         broker: {effect.state.value}")
+            lines.event(f"broker: {effect.state.value}")
         case BrokerRefused():
             error = ErrorCode.name_of(effect.error_code)
-            lines.line(f"         broker: refused by the controller: {error}")
+            lines.event(f"broker: refused by the controller: {error}")
         case DirectoryFailed():
-            lines.line(f"         log directory {effect.directory}: {effect.reason}")
+            lines.event(f"log directory {effect.directory}: {effect.reason}")
         case LogRecovered():
             size = effect.truncated_bytes
             cut = f", {size} bytes truncated" if size else ""
-            lines.line(f"         {effect.partition}: recovered to {effect.log_end_offset}{cut}")
+            lines.event(f"{effect.partition}: recovered to {effect.log_end_offset}{cut}")
         case PartitionDamaged():
-            lines.line(f"         {effect.partition}: damaged: {effect.reason}")
+            lines.event(f"{effect.partition}: damaged: {effect.reason}")
         case LogSetAside():
             name = f"{effect.directory}/{effect.folder}"
-            lines.line(f"         {effect.partition}: not in the metadata, kept as {name}")
+            lines.event(f"{effect.partition}: not in the metadata, kept as {name}")
         case SegmentRolled():
-            lines.line(f"         {effect.partition}: segment {effect.base_offset} rolled")
+            lines.event(f"{effect.partition}: segment {effect.base_offset} rolled")
         case LeaderChanged():
             leader = "unknown" if effect.leader_id is None else effect.leader_id
-            lines.line(f"         quorum: leader {leader}, epoch {effect.epoch}")
+            lines.event(f"quorum: leader {leader}, epoch {effect.epoch}")
         case ReplicaChanged():
             partition = f"{name_of(effect.key.topic_id)}-{effect.key.partition}"
             epoch = effect.leader_epoch
-            lines.line(f"         {partition}: {effect.state.value}, leader epoch {epoch}")
+            lines.event(f"{partition}: {effect.state.value}, leader epoch {epoch}")
         case IsrChanged():
             partition = f"{name_of(effect.key.topic_id)}-{effect.key.partition}"
             isr = ", ".join(map(str, sorted(effect.isr)))
-            lines.line(f"         {partition}: in-sync replicas {isr} ({effect.state.value})")
+            lines.event(f"{partition}: in-sync replicas {isr} ({effect.state.value})")

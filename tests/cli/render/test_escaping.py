@@ -311,6 +311,11 @@ def test_serve(capsys: pytest.CaptureFixture[str]) -> None:
         api_key=12, correlation_id=1, size=1, client_id=HOSTILE,
     )  # fmt: skip
     lines = request_lines.RequestLines()
+    lines.report(SimpleNamespace(request=request, response=None, took=0))  # type: ignore[arg-type]
+    heading, line = capsys.readouterr().out.splitlines()
+    for name, value in {"api": "Heartbeat", "node": "   1", "client": r"a\x1b"}.items():
+        assert line[heading.index(name) :].startswith(value)
+    assert " ms " not in line  # by the broker's clock it did not wait
     lines.report(SimpleNamespace(request=request, response=None, took=0.1))  # type: ignore[arg-type]
     lines.close(Close(1, HOSTILE))
     key = TopicIdPartition(bytes(16), 0)

@@ -71,8 +71,9 @@ def test_every_request_is_a_line_and_in_the_capture(tmp_path: Path) -> None:
                 response = wire.exchange(MetadataRequest(topics=None), 9, MetadataResponse)
                 assert len(response.topics[0].partitions) == 3
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in ports]
+        heading, *lines = [process.stdout.readline() for _ in (0, *ports)]
     assert process.returncode == 0
+    assert heading.split()[:6] == ["time", "node", "conn", "api", "ver", "corr"]
     for line in lines:
         assert "Metadata" in line
         assert "topics=orders" in line

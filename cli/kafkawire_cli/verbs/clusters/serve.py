@@ -86,8 +86,8 @@ def serve(  # noqa: PLR0913 - options of the verb
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Make requests fail: an API and nth=, probability=, action=error|delay|drop|"
-            "truncate|corrupt|disconnect, error=, delay=, ...; repeatable.",
+            help="Make requests fail: an API and nth=, probability=, error=, delay=, ..., and "
+            "action=, which is error, delay, drop, truncate, corrupt or disconnect; repeatable.",
         ),
     ] = None,
     record: Annotated[
