@@ -167,6 +167,11 @@ class Fault:
             raise self.failure
         return self._hit
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether no request, or none as late as `nth`, has matched."""
+        return self.failure is None and self.seen < (self.nth or 1)
+
     def check(self) -> None:
         """Raise what the predicate raised first, unless `hit` has raised it."""
         if not self._is_raised:

@@ -343,6 +343,10 @@ class ClusterFixture(ABC):
         self._thread.call(lambda: self._add_fault(fault))
         return fault
 
+    def unused_faults(self) -> list[Fault]:
+        """Return the faults that no request has met, also of those that were removed."""
+        return [fault for fault in self._faults if fault.is_unused]
+
     def clear_faults(self) -> None:
         """Remove all faults."""
         self._thread.call(self._clear_faults)

@@ -7,7 +7,8 @@
 controllers, and elect the active one. The markers `@pytest.mark.kafka(brokers=3)` and
 `@pytest.mark.kafka_cluster(brokers=3)` configure them, with the fields of `ServerConfig`. Tests
 that do not use the fixtures import nothing. The report of a failed test has a section with the
-reasons why brokers closed connections, which clients often do not show.
+reasons why brokers closed connections, which clients often do not show. A fault that no request of
+a passed test has met is a warning.
 """
 
 from __future__ import annotations
@@ -34,9 +35,15 @@ USED: Final = pytest.StashKey[bool]()
 """Whether a test has used a fixture."""
 CLUSTERS: Final = pytest.StashKey[dict[str, "ClusterFixture"]]()
 """Fixture -> the cluster of a test."""
+PASSED: Final = pytest.StashKey[bool]()
+"""Whether the call of a test has passed."""
 MOST_LINES: Final = 10
 MOST_CHARACTERS: Final = 300
 """Of the section of a report, and of each of its lines."""
+
+
+class UnusedFaultWarning(pytest.PytestWarning):
+    """A fault of a passed test that no request has met, so that the test has not tried it."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,6 +70,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add a section to the report of a failed test: why brokers closed connections."""
     report = yield
+    if report.when == "call":
+        item.stash[PASSED] = report.passed
     if report.failed and report.when != "teardown":  # which closes the others
         for name, cluster in item.stash.get(CLUSTERS, {}).items():
             lines = _closed(cluster)
@@ -104,6 +113,7 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[ServerThread]:
     with ServerThread(_config(request, "kafka")) as cluster:
         request.node.stash.setdefault(CLUSTERS, {})["kafka_broker"] = cluster
         yield cluster
+    _warn_of_unused_faults(request.node, cluster)
 
 
 @pytest.fixture
@@ -115,6 +125,13 @@ def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterThread]:
     with ClusterThread(_config(request, "kafka_cluster")) as cluster:
         request.node.stash.setdefault(CLUSTERS, {})["kafka_cluster"] = cluster
         yield cluster
+    _warn_of_unused_faults(request.node, cluster)
+
+
+def _warn_of_unused_faults(item: pytest.Item, cluster: ClusterFixture) -> None:
+    if item.stash.get(PASSED, False):
+        for fault in cluster.unused_faults():
+            item.warn(UnusedFaultWarning(f"no request met {fault!r}"))
 
 
 def _config(request: pytest.FixtureRequest, marker: str) -> ServerConfig:

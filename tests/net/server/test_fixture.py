@@ -478,6 +478,50 @@ def test_a_failed_test_shows_why_connections_were_closed(tmp_path: Path) -> None
     assert "\x1b[2J" not in ran.stdout
 
 
+def test_a_fault_that_no_request_met_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "test_faults.py").write_text(
+        textwrap.dedent("""
+            from kafkawire.blocking import Admin
+
+
+            def metadata(cluster):
+                with Admin({"bootstrap.servers": cluster.bootstrap}) as admin:
+                    admin.describe_cluster()
+
+
+            def test_green(kafka_broker):
+                kafka_broker.fault("Produce", nth=1, action="disconnect")
+
+
+            def test_too_late(kafka_cluster):
+                kafka_cluster.fault("ApiVersions", nth=1000, action="delay")
+                metadata(kafka_cluster)
+
+
+            def test_of_chance(kafka_broker):
+                kafka_broker.fault("ApiVersions", probability=0.0)
+                metadata(kafka_broker)
+
+
+            def test_failed(kafka_broker):
+                kafka_broker.fault("Fetch", action="drop")
+                assert False
+        """)
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:xdist", "."]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    shown = ran.stdout
+    assert "1 failed, 3 passed, 2 warnings" in shown, shown
+    warning = r"test_faults.py:\d+: UnusedFaultWarning: no request met <Fault "
+    assert re.search(rf"{warning}Produce action=disconnect nth=1: 0 matched", shown), shown
+    assert re.search(rf"{warning}ApiVersions action=delay nth=1000 .*: [1-9]\d* matched", shown), (
+        shown
+    )
+    ignored = [*command, "-W", "ignore::kafkawire.net.pytest_plugin.UnusedFaultWarning"]
+    ran = subprocess.run(ignored, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "warning" not in ran.stdout, ran.stdout
+
+
 def test_a_cluster_that_cannot_elect_a_controller_does_not_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
