@@ -90,11 +90,12 @@ def from_victim(api: str) -> Callable[[Request], bool]:
     return lambda request: request.client_id == VICTIM and request.api_key.name == key
 
 
+@pytest.mark.filterwarnings("ignore::kafkawire.net.pytest_plugin.UnusedFaultWarning")
 @pytest.mark.parametrize("harm", HARM)
 def test_what_is_answered_wrongly_costs_a_connection_and_no_record(
     kafka_broker: ServerThread, harm: str
 ) -> None:
-    """Each API goes wrong twice."""
+    """Each API goes wrong twice, if there are two requests with it."""
     here = kafka_broker.bootstrap
     # a JoinGroup without a response is waited for as long as a rebalance may take: minutes
     apis = [api for api in APIS if (api, HARM[harm]["action"]) != ("JoinGroup", "drop")]

@@ -289,6 +289,7 @@ def test_a_wrong_call_changes_nothing(
     asyncio.run(scenario())
 
 
+@pytest.mark.filterwarnings("ignore::kafkawire.net.pytest_plugin.UnusedFaultWarning")
 def test_calls_need_a_transactional_id_and_a_producer_that_is_open(
     kafka_broker: ServerThread,
 ) -> None:
