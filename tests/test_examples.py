@@ -11,7 +11,6 @@ from tests.generated import EXAMPLE
 from tests.pages import Playground, agrees, blocks, commands
 
 PAGE = "docs/examples/keyvalue/README.md"
-GUIDE = "docs/guide/codecs.md"
 
 
 def test_a_protocol_from_schemas_to_the_command_line(tmp_path: Path) -> None:
@@ -31,28 +30,13 @@ def test_a_protocol_from_schemas_to_the_command_line(tmp_path: Path) -> None:
             ran = playground.run(line)
             assert (ran.returncode, ran.stderr) == (0, ""), line
             assert not shown or agrees(shown, ran.stdout), f"{line}\n{ran.stdout}"
-    run_python(playground, example, folder)
-
-
-def test_the_codecs_of_the_guide(tmp_path: Path) -> None:
-    """A package of its schemas, a request and a response."""
-    playground = Playground(tmp_path)
-    check, generate = commands(blocks(GUIDE, "sh")[0])
-    for line, _ in (check, generate):
-        ran = playground.run(line)
-        assert (ran.returncode, ran.stderr) == (0, ""), line
-    run_python(playground, [block.text for block in blocks(GUIDE, "py")], tmp_path / "src")
-
-
-def run_python(playground: Playground, code: list[str], folder: Path) -> None:
-    """Run the code of a page, in a folder with the packages that it imports."""
     done = subprocess.run(
         [
             sys.executable,
             "-W",
             "error",
             "-c",
-            f"import sys; sys.path.append('')\n{''.join(code)}",
+            f"import sys; sys.path.append('')\n{''.join(example)}",
         ],
         cwd=folder,
         env=playground.environment,

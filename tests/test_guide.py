@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import struct
@@ -72,9 +73,9 @@ def test_a_broker_in_tests(page: str, tmp_path: Path) -> None:
 
 def test_codecs_from_schemas(tmp_path: Path) -> None:
     page = "guide/codecs.md"
-    (schema,) = code(page, "json")
     (tmp_path / "my-schemas").mkdir()
-    (tmp_path / "my-schemas" / "PingRequest.json").write_text(schema)
+    for schema in code(page, "json"):
+        (tmp_path / "my-schemas" / f"{json.loads(schema)['name']}.json").write_text(schema)
     (block,) = blocks(f"docs/{page}", "sh")
     for line, _ in commands(block):
         done = run([*COMMAND, *shlex.split(line)[1:]], tmp_path)
