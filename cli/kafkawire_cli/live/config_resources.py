@@ -16,6 +16,7 @@ from ..input.options import pairs
 from ..input.panels import Panel
 from ..input.profiles import read_properties
 from .completion import complete_group, complete_topic
+from .unknown_names import broker_ids
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import ConfigResource
@@ -63,11 +64,7 @@ class ResourceOptions(NamedTuple):
         from kafkawire.net.admin import ConfigResource
 
         for option, ids in (("--broker", self.broker), ("--broker-logger", self.broker_logger)):
-            for number in ids or ():
-                if not (number.isascii() and number.isdecimal()):
-                    raise typer.BadParameter(
-                        f"{number!r}: expected the id of a broker", param_hint=option
-                    )
+            broker_ids(ids or (), option)
         named = (
             ("TOPIC", self.topic or ()),
             ("BROKER", [*([""] if self.broker_defaults else []), *(self.broker or ())]),

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import typer
+
 from kafkawire.display import plural
 from kafkawire.errors import KafkaWireError
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from kafkawire.client.failures import BrokerError
     from kafkawire.net.admin import Admin, TopicInfo
 
+LARGEST_ID: Final = 0x7FFF_FFFF
 SEVERAL: Final = re.compile(r",[a-z_]+(\.[a-z_]+)*=")
 """The next key in a value that has several."""
 
@@ -29,6 +32,18 @@ async def described_topics(admin: Admin, names: Iterable[str]) -> dict[str, Topi
         return await admin.describe_topics(wanted)
     except BrokerError as error:
         raise await with_similar_topic(admin, error, wanted) from None
+
+
+def broker_ids(texts: Iterable[str], option: str) -> list[int]:
+    """Return the ids of brokers, each once. What cannot be one is a usage error of an option."""
+    ids = []
+    for text in texts:
+        is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_ID))
+        if not is_number or int(text) > LARGEST_ID:
+            reason = f"{text!r}: expected the id of a broker, between 0 and {LARGEST_ID}"
+            raise typer.BadParameter(reason, param_hint=option)
+        ids.append(int(text))
+    return list(dict.fromkeys(ids))
 
 
 def unknown_broker(wanted: Iterable[int], brokers: Iterable[int]) -> str | None:

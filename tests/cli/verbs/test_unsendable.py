@@ -17,6 +17,8 @@ LONG = "x" * 40_000
         (("configs", "--topic", ""), "empty string"),
         (("configs", "--topic", LONG), "at most"),
         (("configs", "--broker", "99999999999"), "id of a broker"),
+        (("configs", "--broker-logger", "9" * 5_000), "id of a broker"),
+        (("log-dirs", "--broker", "99999999999"), "id of a broker"),
         (("configs", "--topic", "orders", "--add-config", "key=\udc80"), "UTF-8"),
         (("quotas", "--user", LONG), "at most"),
         (("users", "--user", LONG), "at most"),

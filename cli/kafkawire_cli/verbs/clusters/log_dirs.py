@@ -15,7 +15,7 @@ from ...input.options import EveryOption, Form, FormOption, MostOption, entries_
 from ...input.panels import Panel
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
 from ...live.completion import complete_topic
-from ...live.unknown_names import check_brokers, described_topics
+from ...live.unknown_names import broker_ids, check_brokers, described_topics
 from ...render.cluster import LOG_DIR_HEAD, log_dir_cells
 from ...render.report import Section, bytes_text, print_report, top
 
@@ -85,7 +85,7 @@ def log_dirs(  # noqa: PLR0913 - options of the verb
     Exit code 1: an error of the cluster, such as an unknown broker, or a log directory that is
     offline; 2: usage error.
     """
-    numbers = _ids(broker or [])
+    numbers = broker_ids(broker or (), "--broker")
     if (to is None) != (not move):
         raise typer.BadParameter("not allowed without the other", param_hint=f"{MOVE}, {TO}")
     if move and len(numbers) != 1:
@@ -120,15 +120,6 @@ def log_dirs(  # noqa: PLR0913 - options of the verb
     )
     if any(directory.error for one in described for directory in one.log_dirs):
         raise typer.Exit(1)
-
-
-def _ids(texts: list[str]) -> list[int]:
-    for text in texts:
-        if not (text.isascii() and text.isdecimal()):
-            raise typer.BadParameter(
-                f"{text!r}: expected the id of a broker", param_hint="--broker"
-            )
-    return list(dict.fromkeys(map(int, texts)))
 
 
 def _partition(text: str) -> tuple[str, int]:
