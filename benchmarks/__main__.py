@@ -8,6 +8,7 @@ from typing import Final
 
 from . import (
     brokers,
+    failover,
     jobs,
     nodes,
     packets,
@@ -34,6 +35,7 @@ SUITES: Final[dict[str, Callable[[int], list[Figure]]]] = {
     "codec": copies.run,
     "codegen-wireshark": wireshark.run,
     "codegen-targets": targets.run,
+    "failover": failover.run,
     "groups": settling.run,
     "group-members": members.run,
     "jobs": jobs.run,

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import builds, compare, measure, report, startup
+from benchmarks import builds, compare, failover, measure, report, startup
 from benchmarks.clients import records as clients
 from benchmarks.jobs import run as run_jobs
 from benchmarks.measure import figure
@@ -161,6 +161,16 @@ def test_the_demo_is_timed_in_a_clone_that_has_nothing_installed(
     monkeypatch.setattr(builds, "spent", spent)
     figures = [(each.case, each.contender, each.median) for each in builds.run([builds.DEMO])]
     assert figures == [("make demo", "clock", 47.0), ("make demo", "processor", 15.0)]
+
+
+def test_what_is_lost_doubled_or_visible_is_counted() -> None:
+    commits = [
+        failover.Commit(1.0, (b"a", b"b")),
+        failover.Commit(4.0, (b"c", b"d")),
+        failover.Commit(7.5, (b"e",)),
+    ]
+    seen = failover.outcome(0.0, 6.0, commits, [b"a", b"b", b"b", b"d", b"e", b"aborted"])
+    assert seen == failover.Outcome(records=4, pause=3.0, lost=1, doubled=1, visible=1)
 
 
 def test_packages_that_an_extra_adds_are_measured() -> None:
