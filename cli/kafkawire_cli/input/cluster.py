@@ -148,7 +148,7 @@ def _profile(name: str | None, keys: Mapping[str, Key]) -> dict[str, Any]:
 def _file(path: Path | None, keys: Mapping[str, Key]) -> dict[str, Any]:
     if path is None:
         return {}
-    if "=" in path.name and not path.exists():
+    if "=" in path.name and not os.path.exists(path):
         raise typer.BadParameter(
             f"{path}: No such file or directory; use {OPTION} KEY=VALUE for a setting of the "
             "client, --topic-config KEY=VALUE for one of a topic",
@@ -227,7 +227,7 @@ def is_live(
     if cluster.names_a_cluster and captures:
         name = captures[0]
         named = next((each for each in NAMING if each in _options(context)), None)
-        hint = "" if named is None or Path(name).exists() else f"; did you mean {named} {name}?"
+        hint = "" if named is None or os.path.exists(name) else f"; did you mean {named} {name}?"
         reason = f"not allowed together with captures{hint}"
         raise typer.BadParameter(reason, param_hint=_first(cluster))
     live = not captures and (

@@ -5,6 +5,7 @@ The captures are those that the Spark job reads (`kafkawire.capture.files.listin
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,14 +27,14 @@ def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Pa
     from kafkawire.capture.files.listing import is_pattern, matching
 
     for path in paths:
-        if path.is_dir():
+        if os.path.isdir(path):
             yield from _in_directory(path, ignored)
         elif is_pattern(path):
             paths_of_pattern = matching(path)
             if not paths_of_pattern:
                 raise InputError(f"{path}: no file matches{cluster_hint(path)}")
             for each in paths_of_pattern:
-                yield from _in_directory(each, ignored) if each.is_dir() else [each]
+                yield from _in_directory(each, ignored) if os.path.isdir(each) else [each]
         else:
             yield path
 

@@ -10,6 +10,7 @@ import re
 import sys
 from contextlib import contextmanager
 from enum import StrEnum
+from errno import ENAMETOOLONG
 from io import BufferedReader, BytesIO, RawIOBase
 from itertools import chain
 from pathlib import Path
@@ -232,7 +233,10 @@ def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
 
 def is_stream(path: Path) -> bool:
     """Return whether a path can be read only once, such as the shell's `<(...)`."""
-    return path.is_fifo() or path.is_char_device()
+    try:
+        return path.is_fifo() or path.is_char_device()
+    except OSError:  # reported when it is read
+        return False
 
 
 def with_joined_hex(arguments: list[str]) -> list[str]:
@@ -252,17 +256,17 @@ def looks_like_frame(data: bytes) -> bool:
 
 
 def is_hex_argument(text: str) -> bool:
-    """Return whether an argument is hex text rather than the name of a file."""
+    """Return whether an argument is hex text, or too long for the name of a file."""
     try:
-        exists = Path(text).exists()
-    except OSError:  # too long for a file name
-        exists = False
-    return not exists and is_hex(os.fsencode(text))
+        os.stat(text)
+    except OSError as error:
+        return error.errno == ENAMETOOLONG or is_hex(os.fsencode(text))
+    return False
 
 
 def looks_like_address(name: str) -> bool:
     """Return whether an input is not a file but has the form HOST:PORT."""
-    return ADDRESS.fullmatch(name) is not None and not Path(name).exists()
+    return ADDRESS.fullmatch(name) is not None and not os.path.exists(name)
 
 
 def cluster_hint(path: Path) -> str:

@@ -14,6 +14,7 @@ import typer
 from kafkawire.display import most_similar
 
 from .inputs import MissingOption
+from .numbers import whole_number
 
 if TYPE_CHECKING:
     from kafkawire import Registry
@@ -59,9 +60,10 @@ def api_key(text: str, option: str = "--api", registry: Messages | None = None) 
         for info in _messages(registry)
         if info.type == "request" and info.api_key is not None
     }
-    if plain.isdigit():
-        if int(plain) in keys.values():
-            return int(plain)
+    if plain.isdecimal():
+        number = whole_number(plain, max(keys.values(), default=0))
+        if number is not None and number in keys.values():
+            return number
         raise typer.BadParameter(f"unknown API key {text}", param_hint=option)
     short = plain.removesuffix("request").removesuffix("response")
     found_key = keys.get(short)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from .numbers import MAX_INT32, whole_number
 from .panels import Panel
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ def _controllers(text: str) -> tuple[Controller, ...]:
     controllers: dict[int, Controller] = {}
     with_ids = "@" in text
     for position, part in enumerate(text.split(","), 1):
-        number, _, rest = part.strip().rpartition("@")
-        number = number if with_ids else str(position)
-        if not (number.isascii() and number.isdigit()):
+        digits, _, rest = part.strip().rpartition("@")
+        number = whole_number(digits, MAX_INT32) if with_ids else position
+        if number is None:
             raise typer.BadParameter(
                 f"invalid controller {part.strip()!r}: expected ID@HOST:PORT",
                 param_hint=CONTROLLERS,
@@ -136,7 +137,7 @@ def _controllers(text: str) -> tuple[Controller, ...]:
             host, port = address(rest)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint=CONTROLLERS) from None
-        if int(number) in controllers:
+        if number in controllers:
             raise typer.BadParameter(f"node {number} twice", param_hint=CONTROLLERS)
-        controllers[int(number)] = Controller(int(number), host, port)
+        controllers[number] = Controller(number, host, port)
     return tuple(controllers[number] for number in sorted(controllers))

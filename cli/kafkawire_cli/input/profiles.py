@@ -9,6 +9,7 @@ So no password needs to be an argument, which `ps` shows.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import tomllib
@@ -161,7 +162,7 @@ def read_profile(name: str, files: Iterable[Path]) -> dict[str, Any]:
     """
     names: list[str] = []
     for file in files:
-        if not file.exists():
+        if not os.path.exists(file):
             continue
         try:
             profiles = tomllib.loads(file.read_text("utf-8")).get("profiles", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,11 +53,11 @@ def existing(schemas: Schemas) -> tuple[Path, ...]:
 
 
 def _refusal(source: Path) -> str | None:
-    if source.is_dir():
+    if os.path.isdir(source):
         files = (path for path in source.iterdir() if path.suffix in (".json", ".jar"))
         empty = next(files, None) is None
         return "no schemas (*.json) or jars in this directory" if empty else None
-    return None if source.exists() else "not a directory, an archive or a file"
+    return None if os.path.exists(source) else "not a directory, an archive or a file"
 
 
 def load(sources: Sequence[Path]) -> list[MessageSchema]:
@@ -90,7 +91,7 @@ def sides(
     requests and responses that have a version.
     """
     old, new = (_side(source, schemas, releases) for source in (before, after))
-    if not all(Path(source).exists() for source in (before, after)):
+    if not all(os.path.exists(source) for source in (before, after)):
         old, new = (
             [m for m in side if m.type in ("request", "response") and m.valid_versions]
             for side in (old, new)
@@ -99,7 +100,7 @@ def sides(
 
 
 def _side(source: str, schemas: Schemas, releases: Path | None) -> list[MessageSchema]:
-    if Path(source).exists():
+    if os.path.exists(source):
         return load((Path(source),))
     table = releases_of(schemas, releases)
     if source not in table.ranges:

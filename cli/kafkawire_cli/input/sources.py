@@ -24,6 +24,7 @@ from .captures.progress import progress
 from .directories import expand
 from .filters import parse_filter
 from .inputs import InputError
+from .numbers import whole_number
 from .options import ReportOptions
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def check_output(outputs: Iterable[Path], files: Iterable[str | Path | None]) ->
     files: inputs as given, standard input as `-`; those that do not exist are reported when they
     are read. Raises a usage error.
     """
-    existing = {_identity(to.stat()): to for to in outputs if to.exists()}
+    existing = {_identity(to.stat()): to for to in outputs if os.path.exists(to)}
     if not existing:
         return
     for about in _inputs(each for each in files if each is not None):
@@ -277,12 +278,13 @@ def _resolved(text: str) -> list[str]:
     import socket
 
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+    number = whole_number(port, 0xFFFF)
+    if not (host and number):
         raise typer.BadParameter(
             f"invalid address {text!r}: expected HOST:PORT", param_hint="--broker"
         )
     try:
-        addresses = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise typer.BadParameter(f"{host!r}: {reason}", param_hint="--broker") from None

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
+from ..input.numbers import whole_number
+
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition
     from kafkawire.net.consumer import Consumer
@@ -63,8 +65,9 @@ def parse_offset(text: str, option: str) -> OffsetSpec:
         return OffsetSpec(OffsetKind(text))
     kind = {"@": OffsetKind.TIME, "-": OffsetKind.LAST}.get(text[:1], OffsetKind.OFFSET)
     digits = text if kind is OffsetKind.OFFSET else text[1:]
-    if digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) <= MAX:
-        return OffsetSpec(kind, int(digits))
+    number = whole_number(digits, MAX)
+    if number is not None:
+        return OffsetSpec(kind, number)
     expected = f"earliest, latest, a number, -N for the last N records, {TIMES}"
     return OffsetSpec(OffsetKind.TIME, _iso_8601(text, option, "offset", expected))
 

@@ -13,6 +13,7 @@ import typer
 from kafkawire.display import plural
 
 from ..input import cluster as live
+from ..input.numbers import MAX_INT32, whole_number
 from ..input.options import Form, pairs
 from ..input.panels import Panel
 from .changes import Change, ChangeOptions, ChangeReport
@@ -133,9 +134,12 @@ def checked(changes: TopicChanges) -> Wanted:
 def _sized(text: str, option: str) -> tuple[str, int]:
     """Parse NAME[:PARTITIONS]; the broker validates the name."""
     name, separator, count = text.partition(":")
-    if separator and not (count.isascii() and count.isdecimal() and int(count)):
+    if not separator:
+        return name, -1
+    partitions = whole_number(count, MAX_INT32)
+    if not partitions:
         raise typer.BadParameter(f"invalid number of partitions {count!r}", param_hint=option)
-    return name, int(count) if separator else -1
+    return name, partitions
 
 
 def change(client: live.Configuration, wanted: Wanted, options: ChangeOptions, form: Form) -> None:

@@ -13,12 +13,12 @@ from kafkawire.display import plural
 from kafkawire.errors import KafkaWireError
 
 from ..input.names import suggestion
+from ..input.numbers import MAX_INT32, whole_number
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import BrokerError
     from kafkawire.net.admin import Admin, TopicInfo
 
-LARGEST_ID: Final = 0x7FFF_FFFF
 SEVERAL: Final = re.compile(r",[a-z_]+(\.[a-z_]+)*=")
 """The next key in a value that has several."""
 
@@ -38,11 +38,11 @@ def broker_ids(texts: Iterable[str], option: str) -> list[int]:
     """Return the ids of brokers, each once. What cannot be one is a usage error of an option."""
     ids = []
     for text in texts:
-        is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(LARGEST_ID))
-        if not is_number or int(text) > LARGEST_ID:
-            reason = f"{text!r}: expected the id of a broker, between 0 and {LARGEST_ID}"
+        number = whole_number(text, MAX_INT32)
+        if number is None:
+            reason = f"{text!r}: expected the id of a broker, between 0 and {MAX_INT32}"
             raise typer.BadParameter(reason, param_hint=option)
-        ids.append(int(text))
+        ids.append(number)
     return list(dict.fromkeys(ids))
 
 

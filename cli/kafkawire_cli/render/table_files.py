@@ -7,6 +7,7 @@ run that would leave other ones there is refused.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -42,7 +43,7 @@ def files_of(
         return {names[0]: None}
     if TABLE in output.name:
         files = {name: output.with_name(output.name.replace(TABLE, name)) for name in names}
-    elif output.is_dir() or not output.suffix or (several and output.suffix not in FORMATS):
+    elif os.path.isdir(output) or not output.suffix or (several and output.suffix not in FORMATS):
         files = {name: output / f"{name}.parquet" for name in names}
     elif several:
         raise typer.BadParameter(
@@ -99,7 +100,7 @@ def _others(to: Path, files: Mapping[str, Path | None]) -> Iterator[tuple[str, s
 
     for name in TABLES:
         path = to / f"{name}.parquet"
-        if name not in files and path.exists():
+        if name not in files and os.path.exists(path):
             yield name, _run_of(path)
 
 

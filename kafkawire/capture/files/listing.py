@@ -8,6 +8,7 @@ as for the Spark job. A path of a file stands for the file, whatever it is.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from glob import glob
@@ -48,7 +49,7 @@ def directory_of(path: Path) -> Directory:
 
 def is_pattern(path: Path) -> bool:
     """Return whether a path stands for the files that match it: it has wildcards, and no file."""
-    return PATTERN.search(str(path)) is not None and not path.exists()
+    return PATTERN.search(str(path)) is not None and not os.path.exists(path)
 
 
 def matching(pattern: Path) -> list[Path]:

@@ -245,3 +245,20 @@ def test_hostile_text_is_read_in_linear_time(text: Callable[[int], str]) -> None
 def test_long_dumps_are_read() -> None:
     lines = (f"{16 * n:08x}: {n:032x}  ................\n" for n in range(20_000))
     assert hex_bytes("".join(lines)) == b"".join(n.to_bytes(16, "big") for n in range(20_000))
+
+
+@pytest.mark.parametrize("verb", ["decode", "explain --frame"])
+def test_a_mistake_in_a_long_argument_is_shown(verb: str) -> None:
+    """It is longer than the name of a file may be."""
+    done = run(*verb.split(), "00 " * 200 + "zz")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "'z' at character 601" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "verb", ["summary", "top", "log", "schema lint", "explain --packet 1", "sql SELECT_1"]
+)
+def test_an_argument_that_is_too_long_for_a_file_is_a_usage_error(verb: str) -> None:
+    done = run(*(word.replace("_", " ") for word in verb.split()), "00 " * 200 + "zz")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr

@@ -199,7 +199,7 @@ def test_topics_come_from_a_file(here: tuple[str, str]) -> None:
         (("--generate", "--execute"), "not allowed together"),
         (("--generate", "--topic", "orders"), "--to"),
         (("--generate", "--to", "1"), "expected topics"),
-        (("--generate", "--topic", "orders", "--to", "1,b"), "expected ids of brokers"),
+        (("--generate", "--topic", "orders", "--to", "1,b"), "'b': expected the id of a broker"),
         (("--verify", "--topic", "orders", "--to", "1"), "only allowed with"),
         (("--cancel", "--topic", "orders"), "no terminal to confirm"),
         (("--cancel",), "expected topics or a file"),

@@ -9,6 +9,7 @@ import typer
 
 from ...input.panels import Panel
 from ..completion import complete_topic
+from ..unknown_names import broker_ids
 from .files import Partition, read_assignment, read_topics
 
 GENERATE: Final = "--generate"
@@ -111,10 +112,7 @@ class Moves(NamedTuple):
         """Return the ids of the brokers, if they are named. Others than ids are a usage error."""
         if self.to is None:
             return None
-        words = [word.strip() for word in self.to.split(",")]
-        if not all(word.isascii() and word.isdecimal() for word in words):
-            raise typer.BadParameter(f"{self.to!r}: expected ids of brokers", param_hint=TO)
-        return list(dict.fromkeys(map(int, words)))
+        return broker_ids((word.strip() for word in self.to.split(",")), TO)
 
     def topics(self) -> list[str]:
         """Return the topics that are named, and those of the file."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -155,22 +156,15 @@ FIRST_WORDS: Final = frozenset(
 def _query(arguments: list[str]) -> tuple[str | None, list[str]]:
     """Split the arguments into the query and the files: a query is no file, and has a space."""
     first, *files = arguments
-    if first.upper() in FIRST_WORDS and not _exists(first):
+    if first.upper() in FIRST_WORDS and not os.path.exists(first):
         raise typer.BadParameter("a query is one argument, in quotes", param_hint="QUERY")
-    if first == "-" or _exists(first) or not any(map(str.isspace, first.strip())):
-        if any(" " in each and not _exists(each) for each in files):
+    if first == "-" or os.path.exists(first) or not any(map(str.isspace, first.strip())):
+        if any(" " in each and not os.path.exists(each) for each in files):
             raise typer.BadParameter("the query comes before the captures", param_hint="QUERY")
         return None, arguments
     if not files:
         raise MissingOption("captures come after the query", param_hint="FILE...")
     return first, files
-
-
-def _exists(text: str) -> bool:
-    try:
-        return Path(text).exists()
-    except (OSError, ValueError):  # too long for a file name, or with a zero byte
-        return False
 
 
 def _form(shape: Shape | None, to: Path | None) -> Shape:

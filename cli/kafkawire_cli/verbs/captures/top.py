@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -115,7 +116,7 @@ def _mode(file: str | None, *, follow: bool, speed: float | None) -> _Mode:
     if follow and speed is not None:
         raise typer.BadParameter("not allowed together", param_hint="--follow, --speed")
     path = Path(file or "-")
-    is_stream = str(path) == "-" or (path.exists() and not path.is_file())
+    is_stream = str(path) == "-" or (os.path.exists(path) and not os.path.isfile(path))
     if (follow or speed is not None) and is_stream:
         raise typer.BadParameter("only allowed with a capture file", param_hint=option)
     return _Mode(follow, speed)

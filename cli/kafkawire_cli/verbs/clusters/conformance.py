@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ def checked_page(path: Path | None) -> Path | None:
         return None
     if str(path) == "-":
         raise typer.BadParameter("standard output has the results: expected a file")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise typer.BadParameter(printable(f"{path.parent}: no such directory"))
     return path
 

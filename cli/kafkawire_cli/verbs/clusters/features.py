@@ -9,6 +9,7 @@ import typer
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.names import suggestion
+from ...input.numbers import whole_number
 from ...input.options import Form, FormOption, pairs
 from ...input.panels import Panel
 from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
@@ -118,8 +119,9 @@ def _level(name: str, text: str, option: str) -> int:
     """Parse a level, or of metadata.version a release. Another text is a usage error."""
     from kafkawire.configs.features import METADATA_VERSIONS
 
-    if text.isascii() and text.isdecimal() and int(text) <= HIGHEST_LEVEL:
-        return int(text)
+    level = whole_number(text, HIGHEST_LEVEL)
+    if level is not None:
+        return level
     releases = {release: level for level, release in METADATA_VERSIONS.items()}
     if name == METADATA and text in releases:
         return releases[text]

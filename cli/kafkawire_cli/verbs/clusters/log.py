@@ -6,6 +6,7 @@ readable is shown despite findings.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -177,7 +178,7 @@ def _files(paths: list[Path]) -> Iterator[LogFile]:
     from kafkawire.log import Finding, Rule, recognise, walk
 
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):
             raise InputError(f"{path}: No such file or directory")
         recognised = 0
         for file in walk(path) if path.is_dir() else [path]:

@@ -11,6 +11,7 @@ from kafkawire.display import plural
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
+from ...input.numbers import MAX_INT32, whole_number
 from ...input.options import EveryOption, Form, FormOption, MostOption, entries_shown
 from ...input.panels import Panel
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
@@ -123,10 +124,11 @@ def log_dirs(  # noqa: PLR0913 - options of the verb
 
 
 def _partition(text: str) -> tuple[str, int]:
-    topic, separator, number = text.rpartition(":")
-    if not (separator and topic and number.isascii() and number.isdecimal()):
+    topic, _, digits = text.rpartition(":")
+    partition = whole_number(digits, MAX_INT32)
+    if not topic or partition is None:
         raise typer.BadParameter(f"{text!r}: expected NAME:PARTITION", param_hint=MOVE)
-    return topic, int(number)
+    return topic, partition
 
 
 async def _describe(admin: Admin, broker: int, topics: list[str] | None) -> BrokerDirs:

@@ -15,6 +15,7 @@ import typer
 
 from ...input.names import complete_release
 from ...input.node import NodeChoice, node_options
+from ...input.numbers import whole_number
 from ...input.options import pairs
 from ...live.node import fail, listening, observers, run_node
 from ...pipes import stop_at_closed_pipe
@@ -193,11 +194,12 @@ def _topic(text: str) -> tuple[str, int]:
     reason = topic_name_error(name)
     if reason is not None:
         raise typer.BadParameter(reason, param_hint="--topic")
-    if colon and not (count.isascii() and count.isdecimal() and 0 < int(count) <= 10_000):
+    partitions = whole_number(count, 10_000) if colon else 1
+    if not partitions:
         raise typer.BadParameter(
             f"invalid number of partitions {count!r}: expected 1 to 10000", param_hint="--topic"
         )
-    return name, int(count) if colon else 1
+    return name, partitions
 
 
 def _tls(pem: Path, settings: dict[str, str]) -> dict[str, str]:

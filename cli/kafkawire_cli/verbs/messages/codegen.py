@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NoReturn
@@ -182,7 +183,7 @@ def _templates(templates: Path, target: str) -> Writer:
     """Make the writer that fills templates."""
     if target != PYTHON:
         raise typer.BadParameter("not allowed with --target", param_hint="--templates")
-    if not templates.is_dir():
+    if not os.path.isdir(templates):
         raise typer.BadParameter(f"{templates}: not a directory", param_hint="--templates")
 
     def write(

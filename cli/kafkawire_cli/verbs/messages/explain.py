@@ -286,7 +286,7 @@ def read_input(arguments: list[str]) -> str:
                 param_hint="HEX",
             ) from None
     name = arguments[0]
-    if len(arguments) == 1 and not is_hex(os.fsencode(name)) and Path(name).is_file():
+    if len(arguments) == 1 and not is_hex(os.fsencode(name)) and os.path.isfile(name):
         raise inputs.MissingOption(
             f"{name} is a file: which packet of a capture? (@{name} reads hex text)",
             param_hint="--packet or --exchange",
