@@ -13,8 +13,8 @@ import typer
 
 from kafkawire.display import most_similar
 
+from ..numbers import whole_number
 from .inputs import MissingOption
-from .numbers import whole_number
 
 if TYPE_CHECKING:
     from kafkawire import Registry

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from .numbers import MAX_INT32, whole_number
+from ..numbers import MAX_INT32, whole_number
 from .panels import Panel
 
 if TYPE_CHECKING:

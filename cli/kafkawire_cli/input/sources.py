@@ -19,12 +19,12 @@ from kafkawire.display import plural, printable
 
 from .. import pipes
 from ..notes import print_note
+from ..numbers import whole_number
 from . import inputs
 from .captures.progress import progress
 from .directories import expand
 from .filters import parse_filter
 from .inputs import InputError
-from .numbers import whole_number
 from .options import ReportOptions
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
-from ..input.numbers import whole_number
+from ..numbers import whole_number
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition

@@ -13,7 +13,7 @@ from kafkawire.display import plural
 from kafkawire.errors import KafkaWireError
 
 from ..input.names import suggestion
-from ..input.numbers import MAX_INT32, whole_number
+from ..numbers import MAX_INT32, whole_number
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import BrokerError

@@ -11,12 +11,12 @@ from kafkawire.display import plural
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
-from ...input.numbers import MAX_INT32, whole_number
 from ...input.options import EveryOption, Form, FormOption, MostOption, entries_shown
 from ...input.panels import Panel
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
 from ...live.completion import complete_topic
 from ...live.unknown_names import broker_ids, check_brokers, described_topics
+from ...numbers import MAX_INT32, whole_number
 from ...render.cluster import LOG_DIR_HEAD, log_dir_cells
 from ...render.report import Section, bytes_text, print_report, top
 

@@ -15,9 +15,9 @@ import typer
 
 from ...input.names import complete_release
 from ...input.node import NodeChoice, node_options
-from ...input.numbers import whole_number
 from ...input.options import pairs
 from ...live.node import fail, listening, observers, run_node
+from ...numbers import whole_number
 from ...pipes import stop_at_closed_pipe
 from ...render.request_lines import RequestLines
 

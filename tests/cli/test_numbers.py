@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire_cli.input.numbers import whole_number
+from kafkawire_cli.numbers import whole_number
 from tests.cli.reports import run
 from tests.conftest import FIXTURES
 
