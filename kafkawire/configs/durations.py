@@ -1,4 +1,4 @@
-"""Where a share group begins to read a partition: `share.auto.offset.reset` (KIP-932)."""
+"""Where reading a partition begins: `share.auto.offset.reset` (KIP-932), `auto.offset.reset`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from typing import Final
 LATEST: Final = "latest"
 EARLIEST: Final = "earliest"
 BY_DURATION: Final = "by_duration:"
-DURATION: Final = r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{0,9}))?S)?)?"
+DURATION: Final = (
+    r"P(?=.)(?:([0-9]{1,19})D)?"
+    r"(?:T(?=.)(?:([0-9]{1,19})H)?(?:([0-9]{1,19})M)?(?:([0-9]{1,19})(?:\.([0-9]{0,9}))?S)?)?"
+)
 """A duration in the format of ISO 8601 that Java's Duration reads, not negative."""
+MOST_SECONDS: Final = (1 << 63) - 1
+"""What Java's Duration holds."""
 
 
 def is_offset_reset(value: str) -> bool:
@@ -26,4 +31,4 @@ def duration_seconds(value: str) -> float | None:
         return None
     days, hours, minutes, seconds, fraction = (each or "0" for each in matched.groups())
     whole = ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds)
-    return whole + float(f"0.{fraction}")
+    return whole + float(f"0.{fraction}") if whole <= MOST_SECONDS else None

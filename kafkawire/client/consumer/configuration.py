@@ -7,12 +7,12 @@ As in `client.config`: every key is in a table, with its parser, default and des
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple
 
+from ...configs.durations import duration_seconds
 from ...errors import LocalProtocolError
 from ..config import (
     CLIENT_KEYS,
@@ -122,12 +122,6 @@ class ConsumerConfig:
             raise ConfigurationError("group.instance.id", "requires group.id")
 
 
-DURATION: Final = re.compile(
-    r"P(?:(?P<d>\d+)D)?(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d{1,3})?)S)?)?"
-)
-"""ISO 8601 durations without months and years, as `by_duration:PT1H30M`."""
-
-
 def reset(value: Setting) -> object:
     """Parse earliest, latest, none, by_duration:<ISO 8601> (KIP-1106), by_timestamp:<ms> (ours)."""
     if isinstance(value, ResetPolicy):
@@ -135,11 +129,9 @@ def reset(value: Setting) -> object:
     name, _, rest = str(value).partition(":")
     if name == Reset.TIMESTAMP.value and rest.isdigit():
         return ResetPolicy(Reset.TIMESTAMP, int(rest))
-    match = DURATION.fullmatch(rest) if name == Reset.DURATION.value else None
-    if match is not None and any(match.groups()):
-        d, h, m = (int(match[each] or 0) for each in "dhm")
-        seconds = ((d * 24 + h) * 60 + m) * 60 + float(match["s"] or 0)
-        return ResetPolicy(Reset.DURATION, round(seconds * 1000))
+    duration = duration_seconds(str(value))
+    if duration is not None:
+        return ResetPolicy(Reset.DURATION, round(duration * 1000))
     plain = {each.value: each for each in (Reset.EARLIEST, Reset.LATEST, Reset.NONE)}
     if rest or name not in plain:
         raise ValueError(f"invalid reset policy {value!r}")

@@ -213,6 +213,9 @@ def test_acknowledgements_are_checked(
         ("by_duration:P", None),
         ("by_duration:-PT1H", None),
         ("by_duration:1h", None),
+        (f"by_duration:PT{(1 << 63) - 1}S", float(1 << 63)),
+        (f"by_duration:PT{1 << 63}S", None),
+        (f"by_duration:P{'9' * 5_000}D", None),
         ("none", None),
     ],
 )

@@ -84,7 +84,15 @@ def test_reset_policies(text: str, policy: ResetPolicy) -> None:
     assert config_of(auto_offset_reset=text).auto_offset_reset == policy
 
 
-@pytest.mark.parametrize("text", ["oldest", "by_duration:", "by_duration:P", "by_timestamp:x", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("oldest", "by_duration:", "by_duration:P", "by_timestamp:x", ""),
+        f"by_duration:PT{'9' * 400}S",
+        f"by_duration:P{'9' * 5_000}D",
+        f"by_timestamp:{'9' * 5_000}",
+    ],
+)
 def test_invalid_reset_policy(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"auto\.offset\.reset"):
         config_of(auto_offset_reset=text)
