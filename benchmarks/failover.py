@@ -139,8 +139,8 @@ class Member:
         while time.monotonic() < end:
             transaction = next(self._transactions)
             values = tuple(
-                f"{self._number}-{transaction}-{at}".encode().ljust(VALUE_BYTES)
-                for at in range(RECORDS)
+                f"{self._number}-{transaction}-{record}".encode().ljust(VALUE_BYTES)
+                for record in range(RECORDS)
             )
             if self._commit(values):
                 done.append(Commit(time.monotonic(), values))
@@ -150,8 +150,8 @@ class Member:
         """Try a transaction, which is aborted if something goes wrong."""
         try:
             self._producer.begin_transaction()
-            for at, value in enumerate(values):
-                self._producer.produce(TOPIC, value, partition=at % PARTITIONS)
+            for number, value in enumerate(values):
+                self._producer.produce(TOPIC, value, partition=number % PARTITIONS)
             _until_done(self._producer.commit_transaction)
         except confluent_kafka.KafkaException as error:
             reason = error.args[0]
@@ -262,7 +262,13 @@ def run(rounds: int) -> list[Figure]:
             outcomes[name].append(seen)
     committed, pauses = f"a leader is killed: committed in {SECONDS:.0f} s", "longest pause"
     return [
-        figure(suite, "transactions of three producers", name, unit, [each[at] for each in taken])
-        for at, (suite, unit) in enumerate(((committed, "records"), (pauses, "s")))
+        figure(
+            suite,
+            "transactions of three producers",
+            name,
+            unit,
+            [each[attribute] for each in taken],
+        )
+        for attribute, (suite, unit) in enumerate(((committed, "records"), (pauses, "s")))
         for name, taken in outcomes.items()
     ]

@@ -32,7 +32,10 @@ def topic_data(name: str, *partitions: int) -> dict[str, Any]:
 
 
 def responses(name: str, codes: dict[int, int]) -> dict[str, Any]:
-    results = [{"index": at, "errorCode": code, "baseOffset": 0} for at, code in codes.items()]
+    results = [
+        {"index": partition, "errorCode": code, "baseOffset": 0}
+        for partition, code in codes.items()
+    ]
     return {"name": name, "partitionResponses": results}
 
 

@@ -82,8 +82,10 @@ def widths(columns: Sequence[Column], room: int) -> list[int]:
 def wrapped(text: str, width: int, indent: int = 0) -> Iterator[str]:
     """Wrap text at spaces; words longer than a line are broken.
 
-    indent: of all lines but the first.
+    indent: of all lines but the first; less where a character would not fit behind it.
     """
+    width = max(1, width)
+    indent = max(0, min(indent, width - 2))  # a character may be two columns wide
     line = ""
     for word in WORD.findall(text):
         if line and text_width(line) + text_width(word) > width:
@@ -91,7 +93,7 @@ def wrapped(text: str, width: int, indent: int = 0) -> Iterator[str]:
             line, word = " " * indent, word.lstrip(" ")
         line += word
         while text_width(line) > width:
-            part = clipped(line, width) or line[0]  # a character may be two columns wide
+            part = clipped(line, width) or line[0]
             yield part
             line = " " * indent + line[len(part) :]
     yield line

@@ -75,7 +75,7 @@ def test_the_note_is_below_the_invalid_byte() -> None:
     data = bytes.fromhex("20" + "61" * 13 + "ff" + "61" * 17)
     explanation = explain("ApiVersionsRequest", 3, data)
     text = shown(explanation, 70)
-    (note,) = (at for at, line in enumerate(text) if "^" in line)
+    (note,) = (number for number, line in enumerate(text) if "^" in line)
     assert text[note - 1][text[note].index("^") :].startswith("ff ")
     assert "the byte 0xff is not UTF-8" in " ".join(" ".join(text[note:]).split())
     assert max(map(len, text)) <= 70

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.display import text_width
-from kafkawire_cli.render.fitting import Column, chosen, fitted_line, fitted_table, widths
+from kafkawire_cli.render.fitting import (
+    Column,
+    chosen,
+    fitted_line,
+    fitted_table,
+    widths,
+    wrapped,
+)
 from tests.cli.reports import on_a_terminal, run
 from tests.recordings import recording
 
@@ -137,3 +144,12 @@ def test_errors_of_messages_are_whole(columns: int) -> None:
     assert sum("REBALANCE_IN_PROGRESS" in line for line in lines) == 2
     [error] = [line for line in lines if "LeaveGroupResponse.members" in line]
     assert error.endswith("4 bytes wanted, 0 left (at byte 10)]")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("width", [-3, 0, 1, 2, 4, 5])
+@pytest.mark.parametrize("text", ["explains a request", "\u4e16\u754c \u4e16\u754c", "   x"])
+def test_text_is_wrapped_however_narrow_the_terminal_is(text: str, width: int) -> None:
+    lines = list(wrapped(text, width, 4))
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    assert all(text_width(line) <= max(width, 2) for line in lines)

@@ -181,7 +181,7 @@ def narrow_rows(capture: str, api: str, width: int = 80) -> list[str]:
 
 
 def test_values_are_seen_at_80_columns() -> None:
-    requests, responses = (narrow_rows(KCAT, "Produce")[at::2] for at in (0, 1))
+    requests, responses = (narrow_rows(KCAT, "Produce")[first::2] for first in (0, 1))
     assert requests[:2] == ["Produce rdkafka kc-1 1 record", "Produce rdkafka kc-0 1 record"]
     assert [each.partition("ms ")[2] for each in responses[:4]] == [
         f"rdkafka kc-{partition} offset {offset}" for offset in (0, 1) for partition in (1, 0)

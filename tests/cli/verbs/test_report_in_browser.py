@@ -261,8 +261,8 @@ def test_records_that_were_refused_have_a_column_where_there_are_any(
     ):
         capture = FIXTURES / "incidents" / f"{incident}.pcap.gz"
         page.open(written(tmp_path_factory, capture))
-        columns = [at for at, head in enumerate(page.do(heads)) if title in head]
-        assert [rows(page, "table-topics")[0][at] for at in columns] == [records]
+        columns = [column for column, head in enumerate(page.do(heads)) if title in head]
+        assert [rows(page, "table-topics")[0][column] for column in columns] == [records]
 
 
 def test_a_capture_without_kafka(page: Page, tmp_path_factory: pytest.TempPathFactory) -> None:

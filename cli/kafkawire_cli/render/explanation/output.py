@@ -173,8 +173,8 @@ def _bytes(text: str, mark: int | None) -> Line:
 
     if mark is None:
         return [Span(text, "bytes")]
-    at = 3 * mark
-    return [Span(text[:at], "bytes"), Span(text[at : at + 2], "bad"), Span(text[at + 2 :], "bytes")]
+    begin, end = 3 * mark, 3 * mark + 2
+    return [Span(text[:begin], "bytes"), Span(text[begin:end], "bad"), Span(text[end:], "bytes")]
 
 
 def _note_lines(row: Row, widths: Widths, width: int) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from kafkawire.display import printable
@@ -61,8 +61,8 @@ def legend(connections: Connections, look: Style) -> Iterator[str]:
     files = [names.get(capture, capture) for capture, _ in connections]
     rows += [(str(number), *ends) for (_, number), ends in connections.items()]
     columns = [
-        Column([printable(cell) for cell in cells[: MAX_CONNECTIONS + 1]], is_number=not at)
-        for at, cells in enumerate(zip(*rows, strict=True))
+        Column([printable(cell) for cell in cells[: MAX_CONNECTIONS + 1]], is_number=not column)
+        for column, cells in enumerate(zip(*rows, strict=True))
     ]
     if look.files:
         columns.insert(0, Column(["file", *map(printable, files[:MAX_CONNECTIONS])]))
@@ -71,12 +71,12 @@ def legend(connections: Connections, look: Style) -> Iterator[str]:
     yield from (
         INDENT + line for line in fitted_table(columns, room, lambda text: _dim(text, look))
     )
-    for note in _notes(connections, look):
+    for note in _notes(len(connections), look):
         yield from (INDENT + line for line in wrapped(note, room))
 
 
-def _notes(connections: Iterable[object], look: Style) -> Iterator[str]:
-    if len(list(connections)) > MAX_CONNECTIONS:
+def _notes(connections: int, look: Style) -> Iterator[str]:
+    if connections > MAX_CONNECTIONS:
         yield "There are more connections: --table connections shows all."
     left_out = [text for name, text in LEFT_OUT.items() if name not in look.columns]
     if left_out:

@@ -150,8 +150,8 @@ def content(row: Row, is_narrow: bool = False) -> list[Cell]:
 def _spaced(is_after: bool, cells: list[Cell]) -> list[Cell]:
     """Put a space before the first of cells that come after others."""
     return [
-        cell._replace(text=f" {cell.text}") if is_after and at == 0 else cell
-        for at, cell in enumerate(cells)
+        cell._replace(text=f" {cell.text}") if is_after and number == 0 else cell
+        for number, cell in enumerate(cells)
     ]
 
 
