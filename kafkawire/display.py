@@ -28,6 +28,11 @@ LEAST_BEGINNING: Final = 4
 """Characters of the shortest beginning of a name that suggests it."""
 
 
+def host_and_port(host: str, port: int) -> str:
+    """Join a host and a port; an IPv6 address is in brackets (RFC 3986)."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def printable(text: str) -> str:
     r"""Escape text for one line, as in Python strings: `\x1b`, `\n`, `\u202e`."""
     if text.isascii() and text.isprintable():

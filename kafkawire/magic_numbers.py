@@ -4,7 +4,7 @@ No other module has a magic number of a format. `head`: the first 4 bytes of a f
 or more.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 GZIP: Final = b"\x1f\x8b"
 BGZF: Final = b"\x1f\x8b\x08\x04"
@@ -62,3 +62,42 @@ def is_pcap(head: bytes) -> bool:
 def is_pcapng(head: bytes) -> bool:
     """Whether these are the first bytes of a pcapng file."""
     return head[:4] == PCAPNG
+
+
+class OtherFormat(NamedTuple):
+    """A format that is not read. remedy: what makes a file of a format that is."""
+
+    magic: bytes
+    description: str
+    remedy: str
+    offset: int = 0
+
+
+_DECOMPRESS: Final = "decompress it first: "
+_UNPACK: Final = "unpack it first: "
+_CONVERT: Final = "convert it first: editcap OLD NEW.pcapng"
+
+OTHER_FORMATS: Final = (
+    OtherFormat(b"\xfd7zXZ\0", "compressed with xz", _DECOMPRESS + "xz -d"),
+    OtherFormat(b"BZh", "compressed with bzip2", _DECOMPRESS + "bzip2 -d"),
+    OtherFormat(LZ4, "compressed with lz4", _DECOMPRESS + "lz4 -d"),
+    OtherFormat(b"\x1f\x9d", "compressed with compress", _DECOMPRESS + "gzip -d"),
+    OtherFormat(b"PK\x03\x04", "a zip archive", _UNPACK + "unzip"),
+    OtherFormat(b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK + "7z x"),
+    OtherFormat(b"ustar", "a tar archive", _UNPACK + "tar -xf", offset=257),
+    OtherFormat(b"snoop\0\0\0", "a capture in the format of snoop", _CONVERT),
+    OtherFormat(b"GMBU", "a capture in the format of Network Monitor", _CONVERT),
+    OtherFormat(b"RTSS", "a capture in the format of Network Monitor 1", _CONVERT),
+    OtherFormat(b"TRSNIFF data", "a capture in the format of Sniffer", _CONVERT),
+    OtherFormat(b"XCP\0", "a capture in the format of NetXRay", _CONVERT),
+    OtherFormat(b"iptrace ", "a capture in the format of iptrace", _CONVERT),
+)
+"""What is passed around beside pcap and pcapng, and is recognised only to say what to do."""
+
+
+def other_format(head: bytes) -> str:
+    """Return what a file of a format that is not read is, and what to do; "" if unknown."""
+    for each in OTHER_FORMATS:
+        if head.startswith(each.magic, each.offset):
+            return f"{each.description}; {each.remedy}"
+    return ""

@@ -206,6 +206,7 @@ they start one after the other.
 SIMULATION: Final = (
     "controller/test_simulation_seeds.py",
     "node/groups/test_mutants.py",
+    "node/test_mutants.py",
     "node/test_simulation_seeds.py",
     "raft/test_simulation_seeds.py",
     "replication/test_many_seeds.py",
@@ -217,15 +218,41 @@ SAMPLED: Final = (
     "codegen/test_json_schema.py",
     "codegen/test_show.py",
     "messages",
+    "node/test_simulation_seeds.py",
     "reference",
 )
-"""Files and folders of tests with a parameter for each message: one in ten of these is not slow,
-the same ones in each run; of all, a run can take its SHARE.
+"""Files and folders of tests with a parameter for each message, or for some of many seeds: one in
+ten of these is not slow, the same ones in each run; of all, a run can take its SHARE.
+"""
+MANY: Final = (
+    "broker/handlers/test_every_version.py",
+    "capture/packets/test_encapsulations.py",
+    "capture/test_damaged_traffic.py",
+    "capture/test_encapsulated_traffic.py",
+    "capture/test_traffic_properties.py",
+    "client/test_client_meets_broker.py",
+    "client/test_client_meets_broker_in_consumer_groups.py",
+    "client/test_client_meets_broker_in_groups.py",
+    "client/test_client_meets_broker_producing.py",
+    "codegen/test_archives.py",
+    "codegen/test_schema_mutations.py",
+    "codegen/test_site.py",
+    "codegen/test_user_templates.py",
+    "conformance/test_our_broker.py",
+    "interop/test_hostile_peers.py",
+    "interop/test_matrix.py",
+    "node/pipelines/test_mutants.py",
+)
+"""Files of tests with many parameters, each of which takes its time: a run can take its SHARE of
+these, too.
 """
 SHARE: Final = int(os.environ.get("KAFKAWIRE_SHARE", "1"))
-"""A run takes one in so many of the SAMPLED tests, by its random seed. `.ci/run` repeats the
-tests of messages in an interpreted build so, after all of them have run in a compiled one.
+"""A run takes one in so many of the SAMPLED tests and of MANY that have parameters. `.ci/run`
+repeats the tests of messages in an interpreted build so, after those in a compiled one; and a slow
+machine, which would not be done in time, takes a share of the others.
 """
+SHARE_SEED: Final = os.environ.get("KAFKAWIRE_SHARE_SEED")
+"""Chooses the share; without it, the random seed of the run does."""
 
 RERUN: Final = frozenset({"java", "peers", "spark"})
 """Markers of tests with processes of other projects, which on a busy machine do not always keep
@@ -263,9 +290,9 @@ def chosen(nodeid: str, share: int, seed: object = "") -> bool:
 
 
 def left_out(item: pytest.Item, share: int, seed: object) -> bool:
-    """Whether a test is one of the SAMPLED with parameters that a run does not take."""
-    sampled = hasattr(item, "callspec") and "sampled" in marks_of_file(item.path)
-    return sampled and not chosen(item.nodeid, share, seed)
+    """Whether a test is one of the SAMPLED or MANY, with parameters, that a run does not take."""
+    is_shared = "sampled" in marks_of_file(item.path) or any(map(item.path.match, MANY))
+    return hasattr(item, "callspec") and is_shared and not chosen(item.nodeid, share, seed)
 
 
 @cache
@@ -384,7 +411,7 @@ def _has_any(path: Path, places: tuple[str, ...]) -> bool:
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if SHARE > 1:
-        seed = config.getoption("randomly_seed", "")
+        seed = SHARE_SEED or config.getoption("randomly_seed", "")
         rest = [item for item in items if left_out(item, SHARE, seed)]
         config.hook.pytest_deselected(items=rest)
         gone = set(rest)

@@ -62,6 +62,7 @@ def test_every_place_named_exists() -> None:
         markers.NO_SPARK_FOLDERS,
         markers.PEERS_FOLDERS,
         markers.SAMPLED,
+        markers.MANY,
         markers.SIMULATION,
     ):
         for place in places:
@@ -177,21 +178,25 @@ def test_a_share_takes_each_sampled_test_with_some_seed() -> None:
     assert all(50 < len(each) < 150 for each in shares)
 
 
-def test_a_run_takes_a_share_of_the_tests_of_each_message() -> None:
-    def collected(share: str) -> list[str]:
+def test_a_run_takes_a_share_of_the_tests_with_many_parameters() -> None:
+    def collected(share: str, seed: str = "a commit") -> set[str]:
         ran = subprocess.run(
             [
                 sys.executable, "-m", "pytest", "--collect-only", "-q",
                 "tests/messages/test_round_trip.py", "tests/primitives/test_wire_types.py",
+                "tests/capture/packets/test_encapsulations.py",
             ],
             cwd=ROOT, capture_output=True, text=True, check=True,
-            env={**os.environ, "KAFKAWIRE_SHARE": share},
+            env={**os.environ, "KAFKAWIRE_SHARE": share, "KAFKAWIRE_SHARE_SEED": seed},
         )  # fmt: skip
-        return [line for line in ran.stdout.splitlines() if "::" in line]
+        return {line for line in ran.stdout.splitlines() if "::" in line}
 
     everything, some = collected("1"), collected("4")
-    assert set(some) < set(everything)
-    of_messages = [each for each in everything if "[" in each and "messages" in each]
-    left = [each for each in of_messages if each in some]
-    assert 0.1 * len(of_messages) < len(left) < 0.5 * len(of_messages)
-    assert set(everything) - set(some) <= set(of_messages)
+    assert some < everything
+    shared = set[str]()
+    for folder in "messages", "packets":
+        parametrised = {each for each in everything if "[" in each and folder in each}
+        assert 0.1 * len(parametrised) < len(parametrised & some) < 0.5 * len(parametrised)
+        shared |= parametrised
+    assert everything - some <= shared
+    assert collected("4") == some != collected("4", "another")

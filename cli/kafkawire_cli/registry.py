@@ -44,8 +44,13 @@ HABITS: Final = {
     "help": "; use --help, also after a command",
     "-v": "; did you mean --version?",
     "-V": "; did you mean --version?",
+    "errors": "; see kafkawire summary and kafkawire diagnose",
+    "stats": "; did you mean 'summary'?",
+    "consumer-groups": "; did you mean 'groups'?",
 }
 """What users of other tools type in place of a verb -> what is added to the error."""
+CAPTURE: Final = re.compile(r"\.p?cap(?:ng)?\d*(?:\.(?:gz|zst))?$")
+"""How the name of a capture ends."""
 
 HELP: Final = {"help_option_names": ["-h", "--help"]}
 
@@ -124,11 +129,24 @@ class Verbs(TyperGroup):
         try:
             name, _, rest = super().resolve_command(ctx, args)
         except CLICK_ERROR as error:
-            meant = HABITS.get(args[0]) or did_you_mean(args[0], VERBS)
-            error.message = error.message.rstrip(".") + meant
+            error.message = error.message.rstrip(".") + _what_is_meant(args[0])
             raise
         keep_verb(name or "")
         return name, None if name is None else command(name), rest
+
+
+def _what_is_meant(word: str) -> str:
+    """Return `; ` and what to type in place of a word that is not a verb; "" if unknown."""
+    if word in HABITS:
+        return HABITS[word]
+    if CAPTURE.search(word):
+        return "; to decode a capture: kafkawire decode FILE"
+    from kafkawire.capture.tables import TABLES
+    from kafkawire.reports.tables import REPORT_TABLES
+
+    if word in {*TABLES, *REPORT_TABLES}:
+        return f"; for this table: kafkawire sql 'FROM {word}' FILE"
+    return did_you_mean(word, VERBS)
 
 
 def command(name: str) -> TyperCommand | TyperGroup:

@@ -66,14 +66,17 @@ class VerbCommand(TyperCommand):
     def _what_is_meant(self, option: str, error: Any) -> str:
         """Name the option that is meant, by Kafka's own tools or by a similar name."""
         similar, error.possibilities = error.possibilities, None
-        from .kafka_tools import spelling
+        from . import capture_tools, kafka_tools
 
-        of_tools = spelling(self.name or "", option)
+        of_tools = kafka_tools.spelling(self.name or "", option)
         if of_tools:
             return of_tools
         field = option.lstrip("-").replace("-", "_")
-        if any(FILTER in each.opts for each in self.params) and field in filter_fields():
-            return f"; use {FILTER} '{field} == ...'"
+        if any(FILTER in each.opts for each in self.params):
+            if field in filter_fields():
+                return f"; use {FILTER} '{field} == ...'"
+            if option in capture_tools.OPTIONS:
+                return f"; {capture_tools.OPTIONS[option]}"
         if option in OUTPUTS and not any("--output" in each.opts for each in self.params):
             return "; redirect the output, > FILE"
         return f"; did you mean {similar[0]}?" if similar else ""

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, Self, 
 
 from ..client.config import Setting
 from ..client.failures import AlreadyStarted, ClientClosed
-from ..errors import LocalProtocolError
 from ..net.loop_thread import LoopThread
 from ..net.scoped import Scoped
 
@@ -40,9 +39,13 @@ class BlockingClient(Generic[C_co]):
         """Start to connect; `with` calls it."""
         if self._thread is not None or self._is_closed:
             raise AlreadyStarted(f"the {self._name}")
-        self._thread = LoopThread(THREAD_NAME)
+        self._thread = LoopThread(THREAD_NAME, f"the {self._name}")
         self._thread.start()
-        self._run(self._client.start())
+        try:
+            self._run(self._client.start())
+        except BaseException:
+            self.close()
+            raise
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop, and wait for its result."""
@@ -50,9 +53,6 @@ class BlockingClient(Generic[C_co]):
         if thread is None:
             work.close()
             raise ClientClosed(f"the {self._name}")
-        if thread.is_current:
-            work.close()
-            raise LocalProtocolError(f"the {self._name} was called in its own event loop")
         return thread.run(work, None)
 
     def _close(self, work: Coroutine[Any, Any, None]) -> None:

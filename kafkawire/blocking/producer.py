@@ -8,11 +8,11 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 from ..client.config import Setting
+from ..client.producer.serializing import HeaderPairs
 from ..client.serialization import KeyT, Serializer, ValueT
 from ..net import producer as asynchronous
 from ..net.interceptors import OnAcknowledgement, OnSend
 from ..net.producer import RecordMetadata
-from ..records import Headers
 from .client import BlockingClient, future_in_threads, in_loop, waiting
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT
         *,
         key: KeyT | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: HeaderPairs = (),
         timestamp: int | None = None,
     ) -> Future[RecordMetadata]:
         """Accept a record for sending; return the future of its result.
@@ -88,7 +88,7 @@ class Producer(BlockingClient[asynchronous.Producer[KeyT, ValueT]], Generic[KeyT
         *,
         key: KeyT | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: HeaderPairs = (),
         timestamp: int | None = None,
     ) -> RecordMetadata:
         """Send a record and wait for its result; arguments and errors as in `send`."""

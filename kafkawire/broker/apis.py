@@ -8,7 +8,7 @@ release (`releases.py`). To add an API, write its handler, its row and its test.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from functools import cache
@@ -328,7 +328,8 @@ class SupportedApis(NamedTuple):
         return {**self.listed, **plugged}
 
 
-def supported_apis(release: str, keys: Iterable[ApiKey]) -> SupportedApis:
+@cache
+def supported_apis(release: str, keys: frozenset[ApiKey]) -> SupportedApis:
     """Return the versions of APIs in a release. ValueError for an unknown release."""
     released = versions_of(release)
     served = {key: _implemented(key, released[key]) for key in sorted(keys) if key in released}

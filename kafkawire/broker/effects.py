@@ -9,7 +9,6 @@ from ..display import printable
 from ..primitives import Message, Structure
 from ..protocol import ErrorCode
 from ..protocol.fields import Field, Step, steps_to
-from .fetched import Fetched
 from .request import Request
 
 
@@ -70,18 +69,13 @@ class ResumeReading(NamedTuple):
 class Report(NamedTuple):
     """Reports a request and its response.
 
-    result: the response; of a Fetch, perhaps apart from its records.
+    response: None if none was sent (acks=0, or dropped by a fault).
     took: seconds since the request arrived.
     """
 
     request: Request
-    result: Message | Fetched | None
+    response: Message | None
     took: float
-
-    @property
-    def response(self) -> Message | None:
-        """The response; None if none was sent (acks=0, or dropped by a fault)."""
-        return self.result.complete() if isinstance(self.result, Fetched) else self.result
 
     def __repr__(self) -> str:
         """Return `<Produce v10, client app, broker 1: NOT_LEADER_OR_FOLLOWER>`."""

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
-from ..messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from ..messages.fetch_request import FetchRequest, FetchTopic
 from ..messages.fetch_response import PartitionData
 from ..protocol import ErrorCode
+from ..replication.fetch_params import Target, targets_of
 
 E = ErrorCode
 NO_SESSION: Final = 0
@@ -27,18 +28,6 @@ TOPIC_IDS_FROM: Final = 13
 EVICTABLE_AFTER: Final = 120.0
 """Idle seconds after which a session may be evicted for another one."""
 UNKNOWN: Final = -1
-
-
-class Target(NamedTuple):
-    """A partition of a Fetch; by topic name up to v12, by topic id from v13 on."""
-
-    topic: str
-    topic_id: bytes
-    requested: FetchPartition
-
-    @property
-    def key(self) -> tuple[str, bytes, int]:
-        return self.topic, self.topic_id, self.requested.partition
 
 
 @dataclass(slots=True)
@@ -76,7 +65,7 @@ class Session:
 
     def update(self, request: FetchRequest) -> None:
         """Add and remove the partitions of a request."""
-        for target in targets(request):
+        for target in targets_of(request):
             cached = self.partitions.get(target.key)
             if cached is None:
                 self.partitions[target.key] = Cached(target)
@@ -97,7 +86,8 @@ class Session:
             self.partitions[key] = cached
 
 
-class FetchContext(NamedTuple):
+@dataclass(slots=True)
+class FetchContext:
     """The partitions of a Fetch, its session resolved.
 
     session: None for a sessionless fetch. full: whether the response has all partitions.
@@ -116,16 +106,6 @@ class FetchContext(NamedTuple):
         if has_records:
             self.session.move_to_end(target.key)
         return changed or self.full
-
-
-def targets(request: FetchRequest) -> list[Target]:
-    """List the partitions of a request; of duplicates the last one counts."""
-    chosen = [
-        Target(topic.topic, topic.topic_id, partition)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    return chosen if len(chosen) < 2 else list({each.key: each for each in chosen}.values())
 
 
 def requested(targets: Iterable[Target]) -> FetchRequest:
@@ -156,7 +136,7 @@ class Sessions:
         """Return the partitions of a request, or the error of its session."""
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            session, requested = None, targets(request)
+            session, requested = None, targets_of(request)
             if request.session_epoch == INITIAL_EPOCH and len(requested) <= self._most_partitions:
                 session = self._open(version, now)
                 if session is not None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from ..primitives import Message
-from .fetched import Fetched
 from .forwarding import Plan
 from .request import Outcome, Request
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from ..storage.producer_entry import ProducerStateEntry
 
 M = TypeVar("M", bound=Message)
-R = TypeVar("R", bound=Message | Fetched)
+R = TypeVar("R", bound=Message)
 
 
 class Controllers(NamedTuple):

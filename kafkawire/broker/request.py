@@ -13,10 +13,8 @@ from ..messages.api_key import ApiKey
 from ..messages.fetch_request import FetchRequest
 from ..messages.produce_request import ProduceRequest
 from ..primitives import Message
-from .fetched import Fetched
+from ..replication.fetch_params import REPLICA_STATE_FROM
 
-REPLICA_STATE_FROM: Final = 15
-"""The version of Fetch from which on the replica's id is in `replica_state` (KIP-903)."""
 NODE_CLIENT_ID: Final = "kafkawire-node-"
 """How the client ids of nodes begin, where they are clients of each other."""
 ANONYMOUS: Final = "ANONYMOUS"
@@ -84,4 +82,4 @@ Work = Generator[int, bool | None, M | Outcome]
 """A large request processed in several time slices: yields how many elements it has processed since
 the last yield, and returns the response, or delays it.
 """
-HandlerResult = Message | Fetched | Outcome | Work[Message]
+HandlerResult = Message | Outcome | Work[Message]

@@ -30,12 +30,12 @@ from .broker import Broker
 from .context import Context
 from .events import MetadataAwaited
 from .faults import Action, Fault
-from .fetched import Fetched
 from .handlers import HANDLERS, Handler, api_versions, guarded
 from .network.connection import SIZE, Connection
 from .network.request_channel import RequestChannel, unexpected
 from .releases import Versions
 from .request import (
+    DELAYED,
     NO_RESPONSE,
     UNTIL_METADATA,
     HandlerResult,
@@ -45,7 +45,6 @@ from .request import (
 
 LOG: Final = logging.getLogger("kafkawire.broker")
 KEYS: Final[Mapping[int, ApiKey]] = {int(key): key for key in ApiKey}
-RESPONSES: Final = (Message, Fetched)
 REQUEST_MAX_BYTES: Final = "socket.request.max.bytes"
 METADATA_WAIT_SECONDS: Final = 1.0
 """How long a request waits for a topic that it has created: clients would retry later."""
@@ -90,7 +89,7 @@ class RequestHandler:
 
         Returns the size of the frame, 0 if there was none; 1 for a part of a large request.
         """
-        if connection.begun is None and self._channel.before_response is not None:
+        if self._channel.before_response is not None and connection.begun is None:
             return self._timed(connection, now)
         if connection.working:
             assert connection.busy is not None
@@ -106,7 +105,8 @@ class RequestHandler:
             frame = connection.next_frame(most, config)
             if frame is None:
                 return 0
-            self._channel.connections.buffered -= SIZE + len(frame)
+            size = SIZE + len(frame)
+            self._channel.connections.buffered -= size
             connection.last_active = now
             if auth is not None and auth.takes_raw_tokens:
                 self._raw_token(connection, frame, now)
@@ -119,7 +119,7 @@ class RequestHandler:
             LOG.exception("processing a frame of connection %d", connection.id)
             self._channel.close(connection, unexpected(error))
             return 0
-        return SIZE + len(frame)
+        return size
 
     def _raw_token(self, connection: Connection, token: bytes, now: float) -> None:
         assert connection.authentication is not None
@@ -156,9 +156,9 @@ class RequestHandler:
             body = decode_request_body(key, version, frame, head.end, False, self._limits)
         except TrailingBytes:  # librdkafka's Metadata has some; Kafka ignores them too
             body = decode_request_body(key, version, frame, head.end, True, self._limits)
-        self._count += 1
+        self._count = reply_to = self._count + 1
         request = Request(
-            self._count,
+            reply_to,
             connection.id,
             connection.node_id,
             key,
@@ -171,8 +171,8 @@ class RequestHandler:
             len(frame),
             connection.user if auth is None else auth.user,
         )
-        self._channel.pending[request.reply_to] = request
-        connection.busy = request.reply_to
+        self._channel.pending[reply_to] = request
+        connection.busy = reply_to
         self._handle(connection, broker, request, now)
 
     def _send_unsupported(
@@ -232,7 +232,9 @@ class RequestHandler:
         return self._error(connection, request, ErrorCode.UNKNOWN_SERVER_ERROR, reason)
 
     def _settle(self, request: Request, result: HandlerResult, now: float) -> None:
-        if isinstance(result, RESPONSES):
+        if result is DELAYED:
+            return
+        if isinstance(result, Message):
             self._channel.respond(request.reply_to, result, now)
         elif isinstance(result, GeneratorType):
             connection = self._channel.connections[request.connection]

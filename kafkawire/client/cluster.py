@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ..display import host_and_port
 from ..protocol.error_code import ErrorCode
 
 
@@ -22,6 +23,11 @@ class Broker:
     host: str
     port: int
     rack: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Its host and port, for messages."""
+        return host_and_port(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)

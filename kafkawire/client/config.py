@@ -18,6 +18,7 @@ from ..display import most_similar
 from ..errors import LocalProtocolError
 from ..primitives import Limits
 from ..sasl.endpoints import endpoint
+from ..whole_numbers import whole_number
 from .failures import ConfigurationError
 from .metrics import Metrics, SampleSettings
 from .metrics.tables import Row
@@ -153,9 +154,10 @@ def address(part: str, default_port: int | None = None) -> tuple[str, int]:
         raise ValueError(f"invalid address {part!r}: no port, expected host:port")
     if not (port.isascii() and port.isdigit()):
         raise ValueError(f"invalid address {part!r}: port {port!r} is not a number")
-    if not 0 < int(port) < 65_536:
+    number = whole_number(port, 65_535)
+    if not number:
         raise ValueError(f"invalid address {part!r}: port is not between 1 and 65535")
-    return bare, int(port)
+    return bare, number
 
 
 def function(value: Setting) -> object:
@@ -251,13 +253,16 @@ def read_config(
     hints: what the error says of keys that are set elsewhere. Raises ConfigurationError for the
     first key that is unknown, invalid or missing.
     """
+    if not isinstance(settings, Mapping):
+        kind = type(settings).__name__
+        raise ConfigurationError("configuration", f"expected keys with values, got {kind}")
     values = {name: key.default for name, key in keys.items()}
     for name, value in settings.items():
         key = keys.get(name)
         if key is None:
-            near = most_similar(name.replace("_", "."), keys)
-            hint = "" if near is None else f"did you mean {near}?"
-            hint = hints.get(name.replace("_", "."), hint)
+            dotted = str(name).replace("_", ".")
+            near = most_similar(dotted, keys)
+            hint = hints.get(dotted, "" if near is None else f"did you mean {near}?")
             raise ConfigurationError(name, "; ".join(filter(None, ("unknown key", hint))))
         try:
             values[name] = key.read(value)

@@ -17,7 +17,7 @@ from .keys import (
     source_of,
     topic_configs,
 )
-from .listener_keys import ListenerKey, listener_key, prefixed
+from .listener_keys import STORES, ListenerKey, listener_key, prefixed
 from .texts import broker_config_hint, config_texts, list_items, topic_config_hint
 from .valid import ConfigType
 
@@ -29,6 +29,7 @@ __all__ = [
     "ConfigType",
     "GROUP_CONFIGS",
     "ListenerKey",
+    "STORES",
     "ResourceType",
     "TOPIC_CONFIGS",
     "Update",

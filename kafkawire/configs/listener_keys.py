@@ -16,8 +16,20 @@ GROUPS: Final = ("ssl.", "sasl.")
 """How the keys begin that a listener may have values of its own for."""
 LIMITS: Final = frozenset({"max.connection.creation.rate", "max.connections"})
 """The keys that can be set while the broker runs."""
+STORE: Final = ("location", "password", "type")
+STORES: Final = frozenset(
+    {
+        "ssl.key.password",
+        *(f"ssl.{store}.{of}" for store in ("keystore", "truststore") for of in STORE),
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.truststore.certificates",
+    }
+)
+"""The keys that can be set for one broker while it runs, but for a listener only."""
 SINGLE: Final = LIMITS | {"connections.max.reauth.ms"}
 """The others."""
+UPDATES: Final = ((LIMITS, Update.CLUSTER_WIDE), (STORES, Update.PER_BROKER))
 MECHANISMS: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 OF_MECHANISM: Final = frozenset(
     {
@@ -64,6 +76,6 @@ def listener_key(text: str) -> ListenerKey | None:
     key = BROKER_CONFIGS.get(name)
     if key is None or not (name in SINGLE or name.startswith(GROUPS)):
         return None
-    update = Update.CLUSTER_WIDE if name in LIMITS else Update.READ_ONLY
+    update = next((mode for names, mode in UPDATES if name in names), Update.READ_ONLY)
     key = key._replace(update=update)
     return ListenerKey(match["listener"].upper(), name, key, mechanism.upper())

@@ -20,6 +20,7 @@ from ..client.network.oauthbearer import FromTokenProvider, OAuthBearerToken
 from ..client.network.sasl import Credentials
 from ..client.network.transport import RequestToken, ShellEvent, TokenFailed, TokenReceived
 from ..client.security import credentials, token_source
+from ..display import host_and_port
 from ..messages import REGISTRY
 from ..messages.api_key import ApiKey
 from ..messages.api_versions_request import ApiVersionsRequest
@@ -125,9 +126,11 @@ class Connection:
             async with asyncio.timeout(target.timeout_s):
                 reader, writer = await asyncio.open_connection(host, port, ssl=context)
         except TimeoutError:
-            raise Unanswered(f"{host}:{port}: no connection in {target.timeout_s:g} s") from None
+            raise Unanswered(
+                f"{host_and_port(host, port)}: no connection in {target.timeout_s:g} s"
+            ) from None
         except (OSError, OverflowError, ValueError) as error:  # no address has such a host or port
-            raise Unanswered(f"{host}:{port}: {error}") from None
+            raise Unanswered(f"{host_and_port(host, port)}: {error}") from None
         opened = cls(reader, writer, address, target.timeout_s, recording)
         try:
             await opened._authenticate(target)

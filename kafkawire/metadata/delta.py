@@ -56,6 +56,9 @@ class MetadataDelta:
 def slices(delta: MetadataDelta, partitions: int) -> Iterator[MetadataDelta]:
     """Divide a delta into some of at most so many partitions; the first has all the rest."""
     keys = list(delta.partitions)
+    if len(keys) <= partitions:
+        yield delta
+        return
     yield replace(delta, partitions=dict.fromkeys(keys[:partitions]))
     for start in range(partitions, len(keys), partitions):
         yield MetadataDelta(

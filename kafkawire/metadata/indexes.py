@@ -8,6 +8,7 @@ records.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from .registrations import NO_LEADER, PartitionRegistration, is_reserved
@@ -24,6 +25,8 @@ class TopicIdPartition(NamedTuple):
 
 class Index(Generic[K]):
     """Key -> the partitions that have it."""
+
+    __slots__ = ("_partitions",)
 
     def __init__(self) -> None:
         self._partitions: dict[K, dict[TopicIdPartition, None]] = {}
@@ -66,10 +69,12 @@ class Index(Generic[K]):
 
     def copy(self) -> Index[K]:
         index: Index[K] = Index()
-        index._partitions = {key: dict(partitions) for key, partitions in self._partitions.items()}
+        if self._partitions:
+            index._partitions = {key: dict(each) for key, each in self._partitions.items()}
         return index
 
 
+@dataclass(slots=True)
 class PartitionIndexes:
     """The indexes of an image.
 
@@ -79,15 +84,14 @@ class PartitionIndexes:
     leader. reassigning: topic id -> those with replicas to add or to remove.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self.replicas: Index[int] = Index()
-        self.isr: Index[int] = Index()
-        self.elr: Index[int] = Index()
-        self.leaders: Index[int] = Index()
-        self.directories: Index[bytes] = Index()
-        self.imbalanced: Index[bool] = Index()
-        self.reassigning: Index[bytes] = Index()
+    count: int = 0
+    replicas: Index[int] = field(default_factory=Index)
+    isr: Index[int] = field(default_factory=Index)
+    elr: Index[int] = field(default_factory=Index)
+    leaders: Index[int] = field(default_factory=Index)
+    directories: Index[bytes] = field(default_factory=Index)
+    imbalanced: Index[bool] = field(default_factory=Index)
+    reassigning: Index[bytes] = field(default_factory=Index)
 
     def update(
         self,
@@ -117,16 +121,16 @@ class PartitionIndexes:
         self.reassigning.remove(at, (at.topic_id,))
 
     def copy(self) -> PartitionIndexes:
-        indexes = PartitionIndexes()
-        indexes.count = self.count
-        indexes.replicas = self.replicas.copy()
-        indexes.isr = self.isr.copy()
-        indexes.elr = self.elr.copy()
-        indexes.leaders = self.leaders.copy()
-        indexes.directories = self.directories.copy()
-        indexes.imbalanced = self.imbalanced.copy()
-        indexes.reassigning = self.reassigning.copy()
-        return indexes
+        return PartitionIndexes(
+            self.count,
+            self.replicas.copy(),
+            self.isr.copy(),
+            self.elr.copy(),
+            self.leaders.copy(),
+            self.directories.copy(),
+            self.imbalanced.copy(),
+            self.reassigning.copy(),
+        )
 
 
 def _directories(partition: PartitionRegistration | None) -> list[bytes]:

@@ -40,6 +40,14 @@ POLL: Final = 0.01
 T = TypeVar("T")
 
 
+def check_seconds(seconds: float) -> None:
+    """Raise ValueError for seconds that do not pass, TypeError for what is not a number."""
+    if not isinstance(seconds, Real):
+        raise TypeError(f"seconds={seconds!r}: expected a number from 0")
+    if not 0 <= seconds < inf:
+        raise ValueError(f"seconds={seconds!r}: expected a number from 0")
+
+
 class ClusterFixture(ABC):
     """A cluster that clients of this process, or of others, can connect to. Use it with `with`.
 
@@ -129,11 +137,12 @@ class ClusterFixture(ABC):
 
     def _check_exists(self, node_id: int) -> None:
         """Raise ValueError if there is no such broker."""
-        if not 1 <= node_id <= self.config.brokers:
-            raise ValueError(f"no broker {node_id}: they are 1 to {self.config.brokers}")
+        if node_id not in range(1, self.config.brokers + 1):
+            raise ValueError(f"no broker {node_id!r}: they are 1 to {self.config.brokers}")
 
     def _check_any_runs(self) -> None:
         """Raise ValueError if no broker runs."""
+        self._thread.check_runs()
         if not self.nodes:
             raise ValueError("no broker runs: all were stopped or killed, or have failed")
 
@@ -142,10 +151,7 @@ class ClusterFixture(ABC):
 
         Raises ValueError if it would go back, TypeError for what is not a number.
         """
-        if not isinstance(seconds, Real):
-            raise TypeError(f"seconds={seconds!r}: expected a number from 0")
-        if not 0 <= seconds < inf:
-            raise ValueError(f"seconds={seconds!r}: expected a number from 0")
+        check_seconds(seconds)
         self._advance(seconds)
 
     @abstractmethod

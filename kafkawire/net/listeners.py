@@ -21,6 +21,7 @@ from ..broker.security.listeners import (
     listener_settings,
 )
 from ..broker.security.protocols import SecurityProtocol
+from ..display import host_and_port
 from ..node.properties import BROKER, REPLICATION
 from ..raft import Endpoint
 
@@ -117,8 +118,7 @@ class ListenerPlan(NamedTuple):
 
 
 def _text(endpoints: Sequence[Endpoint]) -> str:
-    hosts = ((name, f"[{host}]" if ":" in host else host, port) for name, host, port in endpoints)
-    return ",".join(f"{name}://{host}:{port}" for name, host, port in hosts)
+    return ",".join(f"{name}://{host_and_port(host, port)}" for name, host, port in endpoints)
 
 
 def listener_plan(settings: Settings, site: Site) -> ListenerPlan:

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Final, Generic, cast
 from ..client.config import Setting
 from ..client.failures import ClientClosed
 from ..client.producer import Send
-from ..client.producer.checking import checked
-from ..client.producer.serializing import ProducerRecord, Serializers
+from ..client.producer.checking import checked, checked_headers
+from ..client.producer.serializing import HeaderPairs, ProducerRecord, Serializers
 from ..client.serialization import KeyT, Serializer, ValueT
-from ..records import Headers
 from .interceptors import OnAcknowledgement, OnSend, intercepted, notify
 from .producer_session import ProducerSession, RecordMetadata
 
@@ -74,7 +73,7 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         *,
         key: KeyT | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: HeaderPairs = (),
         timestamp: int | None = None,
     ) -> asyncio.Future[RecordMetadata]:
         """Accept a record for sending; return the future of its result.
@@ -132,11 +131,11 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         *,
         key: KeyT | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: HeaderPairs = (),
         timestamp: int | None = None,
     ) -> asyncio.Future[RecordMetadata]:
         """Intercept and serialize a record, then send it as `send` does."""
-        record = ProducerRecord(topic, value, key, partition, headers, timestamp)
+        record = ProducerRecord(topic, value, key, partition, checked_headers(headers), timestamp)
         record = intercepted(self._on_send, record, LOG)
         try:
             future = await self._send_bytes(record, *self._serializers.bytes_of(record))
@@ -220,7 +219,7 @@ class Producer(ProducerSession, Generic[KeyT, ValueT]):
         *,
         key: KeyT | None = None,
         partition: int | None = None,
-        headers: Headers = (),
+        headers: HeaderPairs = (),
         timestamp: int | None = None,
     ) -> RecordMetadata:
         """Send a record and wait for its result; arguments and errors as in `send`."""

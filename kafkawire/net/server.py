@@ -148,6 +148,7 @@ class Server(ClusterShell):
             reports=reports,
             clock=time.thread_time,
             key_sources=self._keys.sources,
+            stores=self.stores,
         )
 
         def new_uuid() -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ..broker import Fault, Report
 from ..node.local_cluster import Isolated, NodeEffect
 from ..storage import LogManager, TopicPartition
-from .fixture import ClusterFixture
+from .fixture import ClusterFixture, check_seconds
 from .nodes.invariants import ClusterInvariants, Running
 from .nodes.leader_logs import leader_log
 from .partitions import NewTopic, PartitionState, StoredBatches
@@ -93,6 +93,8 @@ class ServerThread(ClusterFixture):
 
     @property
     def nodes(self) -> list[int]:
+        if self._thread.has_ended:
+            return []
         return [each.node_id for each in self.server.endpoints if self.server.runs(each.node_id)]
 
     @property
@@ -169,6 +171,7 @@ class ServerThread(ClusterFixture):
 
     def slow_disk(self, node_id: int, seconds: float, directory: str | None = None) -> None:
         """Let each write to a disk of a broker, or to all its disks, take so long."""
+        check_seconds(seconds)
         self._thread.call(lambda: self._node(node_id).slow(seconds, directory))
 
     def full_disk(self, node_id: int, directory: str | None = None) -> None:

@@ -253,7 +253,9 @@ class LocalCluster:
         """Let a node handle an event, if it runs."""
         running = self._running.get(node_id)
         if running is not None:
-            self._take(node_id, running.handle(event, now))
+            effects = running.handle(event, now)
+            if effects:
+                self._take(node_id, effects)
             if node_id in self._running:
                 self._deadlines.set(node_id, running.next_deadline())
 

@@ -98,12 +98,11 @@ class Node:
         try:
             result = operation(replicas, token)
             outputs = replicas.finish(now)
-            if outputs:
-                responses = [each for each in outputs if isinstance(each, Respond)]
-                if not parts.queue and len(responses) == len(outputs):
-                    parts.effects += responses  # nothing follows from them
+            for each in outputs:
+                if isinstance(each, Respond) and not parts.queue:
+                    parts.effects.append(each)  # nothing follows from it
                 else:
-                    parts.queue.extend(outputs)
+                    parts.queue.append(each)
             if parts.queue or parts.broker.has_news:
                 self._settle(now)
         except FAILURES as error:

@@ -76,6 +76,21 @@ class Frame(NamedTuple):
     def correlation_id(self) -> int:
         return self.header.correlation_id
 
+    @property
+    def client_id(self) -> str | None:
+        """Of a request: None where it is null, "" where the header has none. None of a response."""
+        client_id: str | None = getattr(self.header, "client_id", None)
+        return client_id
+
+    def encode(self, *, lenient: bool = False) -> bytes:
+        """Encode it again, with its size, header and body as they are now.
+
+        lenient: write what was decoded leniently as its original bytes. Raises EncodeError.
+        """
+        head = self.header.encode(self.header_version, lenient=lenient)
+        body = self.body.encode_buffers(self.body_version, lenient=lenient)
+        return b"".join(_with_size(head, body))
+
 
 class Body(NamedTuple):
     """A decoded body and its version."""
@@ -344,6 +359,11 @@ def encode_frame_buffers(
             else package.response_header(correlation_id=correlation_id, unknown_tags=header_tags)
         )
         head = encoded_header.encode(header_version)
+    return _with_size(head, body)
+
+
+def _with_size(head: bytes, body: list[bytes]) -> list[bytes]:
+    """Put the size of a frame and its header before its body."""
     size = len(head) + sum(map(len, body))
     body[0] = size.to_bytes(SIZE, "big") + head + body[0]
     return body

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from .batch import CRC_START, Batch
 from .checksum import crc32c
@@ -17,7 +18,8 @@ STAMP: Final = Struct(">hiqq")
 """Attributes, last offset delta, base timestamp and maximum timestamp, from CRC_START on."""
 
 
-class ValidatedBatch(NamedTuple):
+@dataclass(slots=True)
+class ValidatedBatch:
     """A batch of magic 2 that a leader may append: as received, or converted.
 
     max_timestamp: of the records, whatever the header says. log_append_time_ms: the broker's
@@ -28,19 +30,15 @@ class ValidatedBatch(NamedTuple):
     max_timestamp: int
     log_append_time_ms: int = NO_TIMESTAMP
 
-    @property
-    def latest(self) -> int:
-        """The maximum timestamp as stored."""
-        return self.max_timestamp if self.log_append_time_ms < 0 else self.log_append_time_ms
-
     def assigned(self, base_offset: int, leader_epoch: int) -> bytes:
         """Return the batch with its offset, leader epoch, timestamp type and maximum timestamp."""
         batch = self.batch
         view = memoryview(batch.data)
         head = HEAD.pack(base_offset, batch.end - batch.start - LOG_OVERHEAD, leader_epoch)
-        attributes, latest = batch.attributes & ~LOG_APPEND_TIME_BIT, self.latest
+        attributes, latest = batch.attributes & ~LOG_APPEND_TIME_BIT, self.max_timestamp
         if self.log_append_time_ms >= 0:
             attributes |= LOG_APPEND_TIME_BIT
+            latest = self.log_append_time_ms
         if (attributes, latest) == (batch.attributes, batch.max_timestamp):
             return head + view[batch.start + HEAD.size : batch.end]
         stamp = STAMP.pack(attributes, batch.last_offset_delta, batch.base_timestamp, latest)

@@ -62,8 +62,9 @@ class AlterPartitions:
         """Propose the pending ISR of a partition, once."""
         key = partition.key
         if not partition.isr.is_pending:
-            self.unsent.pop(key, None)
-            self._superseded.pop(key, None)
+            if self.unsent or self._superseded:
+                self.unsent.pop(key, None)
+                self._superseded.pop(key, None)
             return
         proposal = _proposal(partition)
         proposed = self.unsent.get(key) or self._sent.get(key) or self._superseded.get(key)

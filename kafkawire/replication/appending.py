@@ -7,7 +7,7 @@ is said of each partition what became of it. acks=0 and acks=1 complete at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ from .fetching import MOVED
 from .log.replica_log import AppendRejected, LogOffline, Validate
 from .partition import Partition
 from .purgatory import Purgatory
-from .replicas import Lookup, Replicas
+from .replicas import Replicas
 
 E = ErrorCode
 NONE: Final = E.NONE
@@ -35,7 +35,8 @@ ACKS: Final = (ALL, 0, 1)
 REPLICATED: Final = "replicated up to"
 
 
-class Append(NamedTuple):
+@dataclass(slots=True)
+class Append:
     """How records are appended.
 
     timeout: in seconds. internal: they are the broker's own. validate: how the records of clients
@@ -47,7 +48,7 @@ class Append(NamedTuple):
     timeout: float
     internal: bool = False
     validate: Validate | None = None
-    refused: Mapping[int, AppendResult] = {}
+    refused: Mapping[int, AppendResult] = field(default_factory=dict)
 
 
 class Wait(NamedTuple):
@@ -90,10 +91,10 @@ class Appends:
             for each in topic.partition_data:
                 result = how.refused.get(len(results))
                 if result is None:
-                    lookup = self.replicas.find(topic.name, topic.topic_id, each.index)
-                    result = self._append_one(lookup, each.records or b"", how, now)
+                    partition, error = self.replicas.find(topic.name, topic.topic_id, each.index)
+                    result = self._append_one(partition, error, each.records or b"", how, now)
                     if how.acks == ALL and not result.error:
-                        self._wait(lookup.partition, len(results), result, pending)
+                        self._wait(partition, len(results), result, pending)
                 results.append(result)
         if pending:
             self._delay(token, DelayedProduce(body, results, pending), how, now)
@@ -104,11 +105,11 @@ class Appends:
         self, token: int, key: TopicIdPartition, batch: bytes, how: Append, now: float
     ) -> AppendResult | None:
         """Append a batch to a partition; None if `AppendCompleted` follows."""
-        lookup = self.replicas.find("", *key)
-        result = self._append_one(lookup, batch, how, now)
+        partition, error = self.replicas.find("", *key)
+        result = self._append_one(partition, error, batch, how, now)
         pending: Pending = {}
         if how.acks == ALL and not result.error:
-            self._wait(lookup.partition, 0, result, pending)
+            self._wait(partition, 0, result, pending)
         if pending:
             self._delay(token, DelayedProduce(None, [result], pending), how, now)
             return None
@@ -129,25 +130,27 @@ class Appends:
             for wait in waits:
                 self.purgatory.watch(token, key, REPLICATED, wait.offset)
 
-    def _append_one(self, lookup: Lookup, records: bytes, how: Append, now: float) -> AppendResult:
+    def _append_one(
+        self, partition: Partition | None, error: E, records: bytes, how: Append, now: float
+    ) -> AppendResult:
+        """Append to one partition. error: of not having it."""
         if how.acks not in ACKS:
             return AppendResult(E.INVALID_REQUIRED_ACKS)
-        partition = lookup.partition
         if partition is None:
-            return AppendResult(lookup.error)
+            return AppendResult(error)
         try:
             info = partition.append_as_leader(
                 records, how.acks == ALL, now, how.internal, how.validate
             )
-        except AppendRejected as error:
+        except AppendRejected as reason:
             return AppendResult(
-                error.error,
-                log_start_offset=partition.log.log_start_offset if error.content_checked else -1,
-                message=error.message,
-                records=error.records,
+                reason.error,
+                log_start_offset=partition.log.log_start_offset if reason.content_checked else -1,
+                message=reason.message,
+                records=reason.records,
             )
-        except LogOffline as error:
-            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(error))
+        except LogOffline as reason:
+            return AppendResult(E.KAFKA_STORAGE_ERROR, message=str(reason))
         self.replicas.mark(partition.key)
         start = partition.log.log_start_offset
         first, last, log_append_time_ms = info
@@ -204,34 +207,35 @@ class Appends:
         for topic in body.topic_data:
             partitions: list[PartitionProduceResponse] = []
             for each in topic.partition_data:
-                partitions.append(self._partition(topic, each.index, next(remaining)))
+                result = next(remaining)
+                data = PartitionProduceResponse(
+                    index=each.index,
+                    error_code=result.error,
+                    base_offset=result.base_offset,
+                    log_append_time_ms=result.log_append_time_ms,
+                    log_start_offset=result.log_start_offset,
+                )
+                if result.error:
+                    self._add_error(data, topic, result)
+                partitions.append(data)
             response = TopicProduceResponse(
                 name=topic.name, topic_id=topic.topic_id, partition_responses=partitions
             )
             topics.append(response)
         return ProduceResponse(responses=topics)
 
-    def _partition(
-        self, topic: TopicProduceData, index: int, result: AppendResult
-    ) -> PartitionProduceResponse:
-        response = PartitionProduceResponse(
-            index=index,
-            error_code=result.error,
-            base_offset=result.base_offset,
-            log_append_time_ms=result.log_append_time_ms,
-            log_start_offset=result.log_start_offset,
-        )
-        if not result.error:
-            return response
+    def _add_error(
+        self, response: PartitionProduceResponse, topic: TopicProduceData, result: AppendResult
+    ) -> None:
+        """Say which records of a partition were refused, and who leads it."""
         response.error_message = result.message
         response.record_errors = [
             BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
             for number, message in result.records
         ]
-        key = self.replicas.key_of(topic.name, topic.topic_id, index)
+        key = self.replicas.key_of(topic.name, topic.topic_id, response.index)
         partition = self.replicas.hosted.get(key)
         if result.error in MOVED and partition is not None:
             response.current_leader = LeaderIdAndEpoch(
                 leader_id=partition.leader, leader_epoch=partition.leader_epoch
             )
-        return response

@@ -5,6 +5,7 @@ Effects are carried out in order.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..metadata import TopicIdPartition
@@ -32,7 +33,8 @@ class Respond(NamedTuple):
     body: Message | None
 
 
-class AppendResult(NamedTuple):
+@dataclass(slots=True)
+class AppendResult:
     """The result of an append to one partition; offsets are -1 after an error.
 
     records: those that are invalid: index in the batch, and why.

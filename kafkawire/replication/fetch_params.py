@@ -5,7 +5,7 @@ Followers read up to the log end, consumers up to the high watermark or the last
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ..messages.fetch_request import FetchPartition, FetchRequest
@@ -17,6 +17,7 @@ from .replicas import HIGH_WATERMARK, LAST_STABLE, LOG_END, Replicas
 
 READ_COMMITTED: Final = 1
 REPLICA_STATE_FROM: Final = 15
+"""The version of Fetch from which on the replica's id is in `replica_state` (KIP-903)."""
 RACK_FROM: Final = 11
 MEASURES: Final = (LOG_END, HIGH_WATERMARK, LAST_STABLE)
 """What may grow by the bytes that a Fetch waits for."""
@@ -24,7 +25,8 @@ OFFSETS: Final = {HIGH_WATERMARK: "offset", LAST_STABLE: "stable offset"}
 """What may pass the offset that a consumer waits for, by measure."""
 
 
-class FetchParams(NamedTuple):
+@dataclass(slots=True)
+class FetchParams:
     """Who fetches, and what it may see. measure: up to where."""
 
     replica_id: int
@@ -36,19 +38,24 @@ class FetchParams(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A partition of a Fetch."""
+    """A partition of a Fetch; by topic name up to v12, by topic id from v13 on."""
 
     topic: str
     topic_id: bytes
-    key: TopicIdPartition
     requested: FetchPartition
 
+    @property
+    def key(self) -> tuple[str, bytes, int]:
+        """What distinguishes it from others of the request."""
+        return self.topic, self.topic_id, self.requested.partition
 
-class Fetch(NamedTuple):
+
+@dataclass(slots=True)
+class Fetch:
     """Partitions that are fetched together. max_wait: in seconds."""
 
     params: FetchParams
-    targets: list[Target]
+    targets: list[tuple[TopicIdPartition, Target]]
     max_wait: float
     min_bytes: int
     max_bytes: int
@@ -59,54 +66,47 @@ class Fetch(NamedTuple):
         return self.min_bytes <= 1 and not self.params.is_from_follower
 
 
-def is_from_follower(body: FetchRequest, version: int) -> bool:
-    """Return whether a Fetch is from another broker."""
-    of_state = version >= REPLICA_STATE_FROM
-    return (body.replica_state.replica_id if of_state else body.replica_id) >= 0
-
-
 def params_of(body: FetchRequest, version: int) -> FetchParams:
     """Return who fetches."""
     replica, epoch = body.replica_id, -1
     if version >= REPLICA_STATE_FROM:
-        replica, epoch = body.replica_state.replica_id, body.replica_state.replica_epoch
-    stable = LAST_STABLE if body.isolation_level == READ_COMMITTED else HIGH_WATERMARK
-    return FetchParams(
-        replica,
-        epoch,
-        LOG_END if replica >= 0 else stable,
-        body.rack_id,
-        only_leader=replica >= 0 or version < RACK_FROM or not body.rack_id,
-        is_from_follower=replica >= 0,
-    )
+        state = body.replica_state
+        replica, epoch = state.replica_id, state.replica_epoch
+    if replica >= 0:
+        return FetchParams(replica, epoch, LOG_END, body.rack_id, True, True)
+    measure = LAST_STABLE if body.isolation_level == READ_COMMITTED else HIGH_WATERMARK
+    only_leader = version < RACK_FROM or not body.rack_id
+    return FetchParams(replica, epoch, measure, body.rack_id, only_leader, False)
 
 
-def fetch_of(replicas: Replicas, version: int, body: FetchRequest) -> Fetch:
-    """Return what a Fetch without a session requests."""
-    requested = (
-        (topic.topic, topic.topic_id, each) for topic in body.topics for each in topic.partitions
-    )
-    return session_fetch(replicas, version, body, requested)
+def targets_of(body: FetchRequest) -> list[Target]:
+    """List the partitions of a request; of duplicates the last one counts."""
+    targets = [
+        Target(topic.topic, topic.topic_id, each)
+        for topic in body.topics
+        for each in topic.partitions
+    ]
+    return targets if len(targets) < 2 else list({each.key: each for each in targets}.values())
 
 
-def session_fetch(
+def fetch_of(
     replicas: Replicas,
-    version: int,
+    params: FetchParams,
     body: FetchRequest,
-    requested: Iterable[tuple[str, bytes, FetchPartition]],
+    targets: list[Target],
     quota: int | None = None,
 ) -> Fetch:
-    """Return a Fetch of all partitions of its session. quota: how many bytes it may return."""
+    """Return a Fetch of partitions: those of its session, or all that it requests.
+
+    quota: how many bytes it may return.
+    """
     key_of = replicas.key_of
-    targets = [
-        Target(topic, topic_id, key_of(topic, topic_id, each.partition), each)
-        for topic, topic_id, each in requested
-    ]
     least, most = body.min_bytes, body.max_bytes
     if quota is not None:
         most = min(most, quota)
         least = min(least, most)
-    return Fetch(params_of(body, version), targets, body.max_wait_ms / 1000, least, most)
+    keyed = [(key_of(target[0], target[1], target[2].partition), target) for target in targets]
+    return Fetch(params, keyed, body.max_wait_ms / 1000, least, most)
 
 
 def preferred_read_replica(

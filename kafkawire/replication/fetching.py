@@ -69,7 +69,7 @@ class Fetches:
         """Respond to a Fetch; None if `Respond` follows."""
         if fetch.max_wait > 0 and fetch.needs_any and self._is_at_end(fetch):
             self._delay(token, fetch, now + fetch.max_wait)
-            self._watch(token, fetch, fetch.min_bytes)
+            self._watch_offsets(token, fetch)
             return None
         response, size, is_urgent = self._read(fetch, now)
         waits = fetch.max_wait > 0 and bool(fetch.targets) and size < fetch.min_bytes
@@ -95,7 +95,7 @@ class Fetches:
         deadline = now + fetch.max_wait
         if not (self.throttled and fetch.params.is_from_follower and self.quota.is_exceeded(now)):
             return deadline
-        hosted = (self.replicas.hosted.get(target.key) for target in fetch.targets)
+        hosted = (self.replicas.hosted.get(key) for key, _ in fetch.targets)
         if not any(each and self._is_throttled(each, fetch.params, now) for each in hosted):
             return deadline
         return min(deadline, max(self.quota.paid_at(now), now + SHORTEST_WAIT))
@@ -103,7 +103,7 @@ class Fetches:
     def _is_at_end(self, fetch: Fetch) -> bool:
         """Whether a consumer has read all there is, and there is nothing else to say to it."""
         params = fetch.params
-        for _, _, key, requested in fetch.targets:
+        for key, (_, _, requested) in fetch.targets:
             partition = self.replicas.hosted.get(key)
             if (
                 partition is None
@@ -121,6 +121,8 @@ class Fetches:
             if (key, offset) in watched:
                 for token in self.purgatory.reached(key, offset, bound(partition.log, measure)):
                     self._recheck(token, now)
+        if not watched:
+            return
         for measure in MEASURES:
             if (key, measure) not in watched:
                 continue
@@ -161,8 +163,8 @@ class Fetches:
                 return self._respond(token, response)
         self.purgatory.unwatch(token)
         missing = fetch.min_bytes
-        for target in fetch.targets:
-            available = self._available(target, fetch.params, now)
+        for key, target in fetch.targets:
+            available = self._available(key, target.requested, fetch.params, now)
             if available is None:
                 return self._complete(token, now)
             missing -= available
@@ -174,22 +176,27 @@ class Fetches:
         """Let a fetch wait until one partition has a share of so many bytes more, or any."""
         measure = fetch.params.measure
         if fetch.needs_any:
-            for target in fetch.targets:
-                offset = target.requested.fetch_offset + 1
-                self.purgatory.watch(token, target.key, OFFSETS[measure], offset)
-            return
+            return self._watch_offsets(token, fetch)
         share = -(-missing // len(fetch.targets))
-        for target in fetch.targets:
-            grown = self.replicas.size_read(target.key, measure)
-            self.purgatory.watch(token, target.key, measure, grown + share)
+        for key, _ in fetch.targets:
+            grown = self.replicas.size_read(key, measure)
+            self.purgatory.watch(token, key, measure, grown + share)
+        return None
 
-    def _available(self, target: Target, params: FetchParams, now: float) -> int | None:
-        """Return the bytes for a target; None if it has something else to say.
+    def _watch_offsets(self, token: int, fetch: Fetch) -> None:
+        """Let a fetch wait until any of its partitions has more than it requests."""
+        measure = OFFSETS[fetch.params.measure]
+        for key, (_, _, requested) in fetch.targets:
+            self.purgatory.watch(token, key, measure, requested.fetch_offset + 1)
+
+    def _available(
+        self, key: TopicIdPartition, requested: FetchPartition, params: FetchParams, now: float
+    ) -> int | None:
+        """Return the bytes of a partition; None if it has something else to say.
 
         A throttled follower gets none, and its fetch waits for them as for bytes to come.
         """
-        partition = self.replicas.hosted.get(target.key)
-        requested = target.requested
+        partition = self.replicas.hosted.get(key)
         if partition is None or partition.check(requested.current_leader_epoch, params.only_leader):
             return None
         end = bound(partition.log, params.measure)
@@ -207,7 +214,7 @@ class Fetches:
     def _respond(self, token: int, response: FetchResponse) -> None:
         del self._delayed[token]
         self._unchanged.pop(token, None)
-        self.replicas.emit(Respond(token, response))
+        self.replicas.effects.append(Respond(token, response))
 
     # -- reading
 
@@ -216,8 +223,9 @@ class Fetches:
         room = min(fetch.max_bytes, self.config.fetch_max_bytes)
         topics: dict[tuple[str, bytes], FetchableTopicResponse] = {}
         size, is_urgent = 0, False
-        for target in fetch.targets:
-            partition, data = self._read_target(target, fetch.params, room - size, size == 0, now)
+        params = fetch.params
+        for key, target in fetch.targets:
+            partition, data = self._read_target(key, target, params, room - size, size == 0, now)
             size += len(data.records or b"")
             if (
                 data.error_code
@@ -226,8 +234,8 @@ class Fetches:
             ):
                 is_urgent = True
             elif self.config.rack_aware and partition is not None:
-                is_urgent |= self._has_news(partition, fetch.params, data)
-            name = target.topic, target.topic_id
+                is_urgent |= self._has_news(partition, params, data)
+            name = target[:2]
             topic = topics.get(name)
             if topic is None:
                 topic = FetchableTopicResponse(topic=name[0], topic_id=name[1], partitions=[])
@@ -245,14 +253,20 @@ class Fetches:
         return news
 
     def _read_target(
-        self, target: Target, params: FetchParams, room: int, first: bool, now: float
+        self,
+        key: TopicIdPartition,
+        target: Target,
+        params: FetchParams,
+        room: int,
+        first: bool,
+        now: float,
     ) -> tuple[Partition | None, PartitionData]:
         """Read one partition, and note what a follower has."""
-        requested = target.requested
-        partition = self.replicas.hosted.get(target.key)
+        topic, topic_id, requested = target
+        partition = self.replicas.hosted.get(key)
         data = PartitionData(partition_index=requested.partition, high_watermark=-1, records=b"")
         if partition is None:
-            _, error = self.replicas.find(target.topic, target.topic_id, requested.partition)
+            _, error = self.replicas.find(topic, topic_id, requested.partition)
         else:
             error = partition.check(requested.current_leader_epoch, params.only_leader)
             if params.is_from_follower and not error:

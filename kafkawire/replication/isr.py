@@ -7,8 +7,12 @@ sync, before or after the change. The high watermark waits for all of these.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from .states import ISR_TRANSITIONS, IsrState, IsrTrigger
+
+COMMITTED: Final = IsrState.COMMITTED
+"""Looked at after each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Isr:
     @property
     def is_pending(self) -> bool:
         """Whether the leader waits for the controller."""
-        return self.state is not IsrState.COMMITTED
+        return self.state is not COMMITTED
 
     def propose(self, trigger: IsrTrigger, proposed: frozenset[int]) -> Isr:
         """Return the ISR with a change that the controller has not accepted yet."""

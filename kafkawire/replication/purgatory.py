@@ -58,9 +58,16 @@ class Thresholds(Generic[K, W]):
     def discard(self, number: int) -> None:
         """Forget a waiter, if it still waits."""
         waiter = self._waiters.pop(number, None)
-        if waiter is not None:
-            self._stale[waiter[0]] = self._stale.get(waiter[0], 0) + 1
-            self._drop_stale(waiter[0])
+        if waiter is None:
+            return
+        key = waiter[0]
+        if len(self._heaps[key]) == 1:
+            del self._heaps[key]  # it has waited alone
+            if self._stale:
+                self._stale.pop(key, None)
+        else:
+            self._stale[key] = self._stale.get(key, 0) + 1
+            self._drop_stale(key)
 
     def take_reached(self, key: K, value: float, most: float = inf) -> list[W]:
         """Remove and return those whose threshold is at most `value`, the lowest first."""

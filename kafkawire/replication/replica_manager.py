@@ -62,8 +62,7 @@ class ReplicaManager:
             self.appends.purgatory,
             self.deletions.purgatory,
         )
-        self._has_delayed = False
-        """Whether a purgatory may have operations."""
+        self._delayed = [each.waiting for each in self._purgatories]
         self._alter = AlterPartitions(self.replicas)
         self._quota = FollowerQuota(ReplicationQuota())
         self._fetchers: dict[int, ReplicaFetcher] = {}
@@ -93,7 +92,7 @@ class ReplicaManager:
         due, checkpoint_at = self._shrink_at, self._checkpoint_at
         if checkpoint_at < due:
             due = checkpoint_at
-        if self._has_delayed:
+        if any(self._delayed):
             for purgatory in self._purgatories:
                 if purgatory.waiting and (earliest := purgatory.next_deadline()) < due:
                     due = earliest
@@ -126,16 +125,15 @@ class ReplicaManager:
         """Complete what waited for changed partitions, and send what is due; return the effects."""
         self._now = now
         replicas = self.replicas
-        fetches, appends, deletions = self._purgatories
-        self._has_delayed = bool(fetches.waiting or appends.waiting or deletions.waiting)
-        if not self._has_delayed:
+        fetches, appends, deletions = self._delayed
+        if not (fetches or appends or deletions):
             replicas.unwatched += 1
         while replicas.changed and (partition := replicas.take_changed()) is not None:
-            if appends.waiting:
+            if appends:
                 self.appends.check(partition)
-            if fetches.waiting:
+            if fetches:
                 self.fetches.check(partition, now)
-            if deletions.waiting:
+            if deletions:
                 self.deletions.check(partition)
             self._alter.submit(partition)
         proposals = self._alter.request(now) if self._alter.unsent else None

@@ -6,7 +6,7 @@ Whoever changes a partition marks it; the replica manager then completes what wa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from ..metadata import TopicIdPartition
 from ..protocol import ErrorCode
@@ -24,13 +24,6 @@ UNREPORTED: Final = (ReplicaState.STOPPED, -1, committed_isr(frozenset()))
 LOG_END: Final = "log end"
 HIGH_WATERMARK: Final = "high watermark"
 LAST_STABLE: Final = "last stable offset"
-
-
-class Lookup(NamedTuple):
-    """A partition, or the error of not having it."""
-
-    partition: Partition | None
-    error: ErrorCode
 
 
 @dataclass(slots=True)
@@ -116,22 +109,22 @@ class Replicas:
 
     def key_of(self, topic: str, topic_id: bytes, index: int) -> TopicIdPartition:
         """Return the key of a partition by id, or by name if there is no id."""
-        ids = self.broker.image.topic_ids
-        id = topic_id if topic_id != NO_TOPIC_ID else ids.get(topic, NO_TOPIC_ID)
-        return TopicIdPartition(id, index)
+        if topic_id == NO_TOPIC_ID:
+            topic_id = self.broker.image.topic_ids.get(topic, NO_TOPIC_ID)
+        return TopicIdPartition(topic_id, index)
 
-    def find(self, topic: str, topic_id: bytes, index: int) -> Lookup:
-        """Find a partition of a request."""
+    def find(self, topic: str, topic_id: bytes, index: int) -> tuple[Partition | None, ErrorCode]:
+        """Find a partition of a request, or return the error of not having it."""
         key = self.key_of(topic, topic_id, index)
         partition = self.hosted.get(key)
         if partition is not None:
-            return Lookup(partition, NONE)
+            return partition, NONE
         if key in self.offline:
-            return Lookup(None, E.KAFKA_STORAGE_ERROR)
+            return None, E.KAFKA_STORAGE_ERROR
         if self.broker.image.partition(key) is not None:
-            return Lookup(None, E.NOT_LEADER_OR_FOLLOWER)
+            return None, E.NOT_LEADER_OR_FOLLOWER
         unknown_id = topic_id != NO_TOPIC_ID and topic_id not in self.broker.image.topics
-        return Lookup(None, E.UNKNOWN_TOPIC_ID if unknown_id else E.UNKNOWN_TOPIC_OR_PARTITION)
+        return None, E.UNKNOWN_TOPIC_ID if unknown_id else E.UNKNOWN_TOPIC_OR_PARTITION
 
     # -- which changed
 
@@ -142,9 +135,10 @@ class Replicas:
 
     def take_changed(self) -> Partition | None:
         """Remove and return a changed partition; report its new state."""
-        while self.changed:
-            key = next(iter(self.changed))
-            del self.changed[key]
+        changed = self.changed
+        while changed:
+            key = next(iter(changed))
+            del changed[key]
             partition = self.hosted.get(key)
             if partition is not None:
                 self._report(partition)

@@ -11,7 +11,7 @@ from ..primitives import Message
 from .appending import Append, Appends
 from .effects import Respond
 from .events import RequestReceived
-from .fetch_params import fetch_of
+from .fetch_params import fetch_of, params_of, targets_of
 from .fetching import Fetches
 from .offsets import Deletions, Offsets
 from .replicas import Replicas
@@ -39,7 +39,9 @@ class Requests:
         token, version, body = event
         match body:
             case FetchRequest():
-                return self.fetches.fetch(token, fetch_of(self.replicas, version, body), now)
+                params, targets = params_of(body, version), targets_of(body)
+                fetch = fetch_of(self.replicas, params, body, targets)
+                return self.fetches.fetch(token, fetch, now)
             case ProduceRequest():
                 how = Append(body.acks, body.timeout_ms / 1000)
                 return self.appends.produce(token, body, how, now)

@@ -149,7 +149,11 @@ class Clients(Collector):
             client = Client(header.client_id, here.address, None)
             here.clients[client.client_id] = client
         if request is not None:
-            self._add_request(client, request)
+            client.requests += 1
+            client.request_bytes += request.length + SIZE
+            call = self._calls.get((request.api_key, request.api_version)) or self._call(request)
+            if call is not None:
+                client.calls[call] = client.calls.get(call, 0) + 1
             if request.api_key in LEARNERS:
                 self._learn(here, exchange, request)
             if entities.error_codes:
@@ -161,16 +165,13 @@ class Clients(Collector):
             client.responses += 1
             client.response_bytes += response.length + SIZE
 
-    def _add_request(self, client: Client, request: Row) -> None:
-        client.requests += 1
-        client.request_bytes += request.length + SIZE
-        api_key, version = key = request.api_key, request.api_version
-        call = self._calls.get(key)
-        if call is None:
-            if api_key is None or version is None:
-                return
-            call = self._calls[key] = Call(api_key, request.api_name, version)
-        client.calls[call] = client.calls.get(call, 0) + 1
+    def _call(self, request: Row) -> Call | None:
+        """Return the API and version of the first request with them; None without either."""
+        api_key, version = request.api_key, request.api_version
+        if api_key is None or version is None:
+            return None
+        call = self._calls[api_key, version] = Call(api_key, request.api_name, version)
+        return call
 
     def _learn(self, here: Connection, exchange: Exchange, request: Row) -> None:
         """Note what a request says of its connection, and an ApiVersions response of the broker."""

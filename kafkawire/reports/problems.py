@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.packets.undecoded import reason_in
 from kafkawire.capture.rows import MESSAGES, Located, Row, Status
+from kafkawire.capture.tcp.events import DiscardReason
 from kafkawire.protocol.frame import SIZE
 
 from .reading import Collector, Reading
@@ -168,6 +169,8 @@ def _captured(row: Row) -> tuple[str, int]:
     """Return the kind and the captured bytes of a row that is not a message; 0 bytes for none."""
     if row.status is Status.TRUNCATED:
         return "truncated", truncated(row)
+    if row.error == DiscardReason.REPEATED:
+        return "repeated", row.length
     kind = KINDS.get(row.status)
     return ("", 0) if kind is None else (kind, row.length)
 

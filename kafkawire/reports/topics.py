@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import ZERO, TopicKey, TopicNames
 from kafkawire.capture.exchanges.topic_ids import Topic as NamedTopic
 from kafkawire.capture.rows import Located
 from kafkawire.capture.tables.arrow.record_fields import batch_names
-from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tables.extraction.entities import ERROR_CODES, Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.capture.tables.extraction.partition_paths import REQUESTS, RESPONSES, PartitionPath
 from kafkawire.errors import WireError
@@ -31,26 +31,17 @@ PRODUCED: Final = "produced"
 FETCHED: Final = "fetched"
 
 
-class Content(NamedTuple):
-    """What a message has of partitions.
-
-    direction: of its records, None if it has none. codes: whether there are error codes.
-    """
-
-    path: PartitionPath
-    direction: str | None
-    codes: bool
-
-
-CONTENTS: Final[dict[tuple[int | None, str], Content]] = {
-    (ApiKey.PRODUCE, "request"): Content(REQUESTS[ApiKey.PRODUCE][0], PRODUCED, False),
-    (ApiKey.PRODUCE, "response"): Content(RESPONSES[ApiKey.PRODUCE][0], None, True),
-    (ApiKey.FETCH, "response"): Content(RESPONSES[ApiKey.FETCH][0], FETCHED, True),
-    (ApiKey.SHARE_FETCH, "response"): Content(RESPONSES[ApiKey.SHARE_FETCH][0], FETCHED, True),
+RECORDS: Final[dict[int, PartitionPath]] = {
+    ApiKey.PRODUCE: REQUESTS[ApiKey.PRODUCE][0],
+    ApiKey.FETCH: RESPONSES[ApiKey.FETCH][0],
+    ApiKey.SHARE_FETCH: RESPONSES[ApiKey.SHARE_FETCH][0],
 }
-"""Messages with records or error codes of partitions."""
+"""Where the messages of an API have records: requests of Produce, responses of others."""
 
-APIS: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH})
+RESPONDED: Final = {**RECORDS, ApiKey.PRODUCE: RESPONSES[ApiKey.PRODUCE][0]}
+"""Where responses have error codes of partitions."""
+
+PRODUCE: Final = int(ApiKey.PRODUCE)
 
 
 class Amount:
@@ -143,8 +134,9 @@ class Topic:
 class Topics(Collector):
     """Collects the topics of a capture. on_corrupt: called for each corrupt batch."""
 
-    apis = APIS
-    entities = frozenset[str]()
+    apis = frozenset(RECORDS)
+    row_apis = frozenset({ApiKey.PRODUCE})
+    entities = frozenset({ERROR_CODES})
 
     def __init__(self, names: TopicNames, on_corrupt: Callable[[Located, int, str], None]) -> None:
         self._names = names
@@ -152,41 +144,65 @@ class Topics(Collector):
         self._topics: dict[TopicKey, tuple[NamedTopic, Topic]] = {}
 
     def row(self, located: Located) -> None:
-        """Count the next row."""
+        """Count the records of a Produce request."""
+        if located.row.direction == "request":
+            self._count(located, RECORDS[PRODUCE], PRODUCED)
+
+    def exchange(self, exchange: Exchange, entities: Entities) -> None:
+        """Count fetched records, error codes, and produced records that were not accepted."""
+        connection, client, broker, request, response = exchange
+        if response is not None and response.message is not None and response.api_key is not None:
+            if entities.error_codes:
+                self._count_codes(response.message, RESPONDED[response.api_key])
+            if response.api_key != PRODUCE:
+                located = Located(connection, client, broker, response)
+                self._count(located, RECORDS[response.api_key], FETCHED)
+                return
+        if request is not None and request.api_key == PRODUCE:
+            self._count_not_accepted(exchange, entities)
+
+    def _count(self, located: Located, path: PartitionPath, direction: str) -> None:
+        """Count the records of a message."""
         row = located.row
-        content = CONTENTS.get((row.api_key, row.direction))
-        message = None if content is None else row.message
-        if content is None or message is None:
+        if row.message is None:
             return
-        path, direction, codes = content
         partitions, number = path.partitions, path.number
-        for struct in getattr(message, path.attributes[0]) or ():
+        for struct in getattr(row.message, path.attributes[0]) or ():
             topic = None
             for one in getattr(struct, partitions) or ():
-                code = one.error_code if codes else 0
-                data = None if direction is None else one.records
-                if not code and not data:
+                data = one.records
+                if not data:
                     continue
                 if topic is None:
                     topic = self._topic(path, struct)
                 partition = getattr(one, number)
                 topic.partitions.add(partition)
-                if code:
-                    topic.codes[code] += 1
-                if data and direction is not None:
-                    errors = _count(topic, topic.directions[direction], row.client_id, data)
-                    for error in errors:
-                        name = self._names.topic(*_reference(path, struct)).name
-                        self._on_corrupt(located, len(data), f"{name}-{partition}: {error}")
+                for error in _count(topic, topic.directions[direction], row.client_id, data):
+                    name = self._names.topic(*_reference(path, struct)).name
+                    self._on_corrupt(located, len(data), f"{name}-{partition}: {error}")
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def _count_codes(self, response: Any, path: PartitionPath) -> None:
+        """Count the error codes of partitions."""
+        for struct in getattr(response, path.attributes[0]) or ():
+            for one in getattr(struct, path.partitions) or ():
+                if one.error_code:
+                    topic = self._topic(path, struct)
+                    topic.partitions.add(getattr(one, path.number))
+                    topic.codes[one.error_code] += 1
+
+    def _count_not_accepted(self, exchange: Exchange, entities: Entities) -> None:
         """Count the records of a Produce request that were refused, or have no response."""
-        request, response = exchange.request, exchange.response
-        if request is None or request.api_key != ApiKey.PRODUCE or expects_no_response(exchange):
+        request: Any = None if exchange.request is None else exchange.request.message
+        response: Any = None if exchange.response is None else exchange.response.message
+        if request is None or expects_no_response(exchange):
             return
-        codes = _error_codes(None if response is None else response.message)
-        path = CONTENTS[ApiKey.PRODUCE, "request"].path
-        for struct in getattr(request.message, path.attributes[0], ()):
+        if response is not None and not entities.error_codes:
+            responded = sum([len(struct.partition_responses) for struct in response.responses])
+            if responded == sum([len(struct.partition_data) for struct in request.topic_data]):
+                return  # all accepted
+        codes = _error_codes(response)
+        path = RECORDS[PRODUCE]
+        for struct in getattr(request, path.attributes[0]):
             for one in getattr(struct, path.partitions):
                 code = codes.get((_reference(path, struct), getattr(one, path.number)))
                 if code == ErrorCode.NONE or not one.records:
@@ -229,7 +245,7 @@ def _reference(path: PartitionPath, struct: Any) -> tuple[str | None, bytes | No
 
 def _error_codes(response: Any) -> dict[tuple[Any, int], int]:
     """Return the error code of each partition in a Produce response; none if it is None."""
-    path = CONTENTS[ApiKey.PRODUCE, "response"].path
+    path = RESPONDED[PRODUCE]
     return {
         (_reference(path, struct), getattr(one, path.number)): one.error_code
         for struct in getattr(response, path.attributes[0], ())

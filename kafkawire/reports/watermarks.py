@@ -40,6 +40,8 @@ class Watermarks(Collector):
         self._reading = reading
         # topic -> partition -> number of the report, and the end offset
         self._ends: dict[object, dict[int, tuple[int, int]]] = {}
+        # name and id of a topic in Fetch responses -> its ends, until another name is learned
+        self._fetched_ends: dict[tuple[str, bytes], dict[int, tuple[int, int]]] = {}
         self._reports = 0
         self._unnamed = 0  # topics stored by id
         self._caught_up = 0  # learned names handled so far
@@ -60,12 +62,14 @@ class Watermarks(Collector):
         message: Any = response.message
         names = self._reading.context.names
         for one in message.responses or ():
-            topic, ends = names.topic(one.topic, one.topic_id), None
+            reference = one.topic, one.topic_id
+            ends = self._fetched_ends.get(reference)
             for struct in one.partitions or ():
                 end = struct.high_watermark
                 if end >= 0 and struct.error_code == 0:
                     if ends is None:
-                        ends = self._ends_of(topic)
+                        ends = self._ends_of(names.topic(*reference))
+                        self._fetched_ends[reference] = ends
                     ends[struct.partition_index] = self._reports, end
 
     def _listed(self, request: Row, response: Row) -> None:
@@ -111,6 +115,7 @@ class Watermarks(Collector):
         while self._caught_up < len(names.named):
             id = names.named[self._caught_up]
             self._caught_up += 1
+            self._fetched_ends.clear()
             ends = self._ends.pop(id, None)
             if ends is not None:
                 self._unnamed -= 1

@@ -22,11 +22,15 @@ from ..capture.tcp.limits import DEFAULT_REASSEMBLY, ReassemblyLimits
 from ..capture.tls.keylog import KeyLogError, key_log_content, parse_key_log
 from ..errors import FilterError
 from ..messages.api_key import ApiKey
+from ..whole_numbers import whole_number
 from .errors import BadOption, InvalidFilter, UnknownOption
 
 SPLIT_BYTES: Final = 32 << 20
 CHUNK_BYTES: Final = 4 << 20
 
+HIGHEST_API_KEY: Final = 0x7FFF
+LAST_SECOND: Final = 0x7FFF_FFFF_FFFF_FFFF // 1_000_000_000
+"""Since 1970, of a timestamp in nanoseconds."""
 API_NAMES: Final = {int(key): key.name.replace("_", "").lower() for key in ApiKey}
 """API key -> its name in the form in which names are compared."""
 
@@ -145,8 +149,9 @@ def _truth(name: str, value: Any) -> bool:
 def _time(name: str, value: Any) -> int:
     """Parse a time: ISO 8601 (default UTC), or seconds since the epoch."""
     text = str(value).strip()
-    if text.isascii() and text.isdigit():
-        return int(text) * 1_000_000_000
+    seconds = whole_number(text, LAST_SECOND)
+    if seconds is not None:
+        return seconds * 1_000_000_000
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
@@ -179,10 +184,11 @@ def _apis(options: Options, name: str, value: Any) -> Options:
     apis = set()
     for one in listed(value):
         plain = one.lower().replace("_", "").removesuffix("request")
-        api = API_NAMES.get(int(plain)) if plain.isascii() and plain.isdigit() else plain
+        key = whole_number(plain, HIGHEST_API_KEY)
+        api = plain if key is None else API_NAMES.get(key)
         if api not in (None, *API_NAMES.values()):
             meant = get_close_matches(plain, API_NAMES.values(), n=1)
-            raise BadOption(name, one, f"an API name or key{f', such as {meant[0]}' * bool(meant)}")
+            raise BadOption(name, one, ", such as ".join(["an API name or key", *meant]))
         apis.add(api or plain)
     return replace(options, apis=frozenset(apis))
 

@@ -9,6 +9,10 @@ _PLACE: Final = re.compile(r"\n\s*LINE (?P<line>\d+): (?P<shown>[^\n]*)\n(?P<bef
 _CLASS: Final = re.compile(r"^[A-Z][A-Za-z ]*? Error: ")
 """DuckDB's class of errors: `Catalog Error: `, `Parser Error: `."""
 _SUGGESTION: Final = re.compile(r"\n\s*Did you mean:? (?P<names>[^\n]*?)\??(?=\n|$)")
+_FIELD: Final = re.compile(
+    r"Cannot extract field '(?P<field>\w+)' from expression \"(?P<column>key|value)\""
+)
+"""A field of keys or values that are not decoded."""
 CUT: Final = "..."
 """How DuckDB begins a line whose beginning it leaves out."""
 
@@ -58,6 +62,7 @@ def one_line(message: str, hint: str = "", start: Place = BEGIN) -> str:
     the statement begins in the input.
     """
     place, suggestion = place_of(message), _SUGGESTION.search(message)
+    hint += _of_values(message)
     if suggestion is not None:
         hint += f"; did you mean {suggestion['names']}?"
     text = _PLACE.sub("", _SUGGESTION.sub("", message))
@@ -67,3 +72,14 @@ def one_line(message: str, hint: str = "", start: Place = BEGIN) -> str:
     place = start.of(place)
     column = f", column {place.column + 1}" if place.column >= 0 else ""
     return f"{reason} (line {place.line}{column}){hint}"
+
+
+def _of_values(message: str) -> str:
+    """Say how to get at a field of keys or values that are not decoded; "" if it is not one."""
+    match = _FIELD.search(message)
+    if match is None:
+        return ""
+    return (
+        f"; of JSON: {match['column']}->>'{match['field']}'; of any format: the table of a topic, "
+        "whose values are decoded (--topic NAME --values auto)"
+    )

@@ -6,7 +6,7 @@ leader were validated, those of another broker have their checksums verified.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from ..errors import WireError
 from ..protocol import ErrorCode
@@ -15,7 +15,8 @@ from .errors import AppendRejected
 from .producer_entry import AppendOrigin, BatchMetadata
 
 
-class LogAppendInfo(NamedTuple):
+@dataclass(slots=True)
+class LogAppendInfo:
     """What was appended. duplicate: the earlier batch, if there was one and nothing was done."""
 
     first_offset: int

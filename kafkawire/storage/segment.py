@@ -9,7 +9,7 @@ from the batches, which `recover` does; it cuts the file at the first invalid ba
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from ..errors import WireError
 from ..records import Batch
@@ -33,7 +33,8 @@ from .segment_files.indexes import (
 )
 
 
-class LastAppend(NamedTuple):
+@dataclass(slots=True)
+class LastAppend:
     """A batch in the file. next_offset: of the one after it."""
 
     offset: int

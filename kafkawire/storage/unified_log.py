@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from operator import attrgetter
+from typing import Final
 
 from ..records import Batch
 from .appending import LogAppendInfo, check_place, read_batches
@@ -25,6 +27,8 @@ from .producer_entry import AppendOrigin, BatchMetadata
 from .segment import LogSegment
 from .segment_files.indexes import AbortedTxn
 from .segments import PendingDeletions, remove
+
+MAX_TIMESTAMP: Final = attrgetter("max_timestamp")
 
 
 class UnifiedLog:
@@ -118,7 +122,7 @@ class UnifiedLog:
             return LogAppendInfo(
                 written.base_offset, written.last_offset, written.timestamp, written
             )
-        latest = max([batch.max_timestamp for batch in batches])
+        latest = max(map(MAX_TIMESTAMP, batches))
         first, last = batches[0].base_offset, batches[-1].last_offset
         active = self._active_for(len(records), first, last, latest, now_ms)
         epoch = self.epochs.latest

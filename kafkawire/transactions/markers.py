@@ -10,7 +10,7 @@ change. Each broker has one request in flight, with all markers that were due fo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -70,14 +70,16 @@ class TransactionMarkers:
         self._delayed: deque[tuple[float, Item]] = deque()
         self._brokers: dict[int, Broker] = {}
         self._done: list[WriteMarkers] = []
+        self.work: tuple[Collection[object], ...] = (
+            self._missing,
+            self._due,
+            self._delayed,
+            self._done,
+        )
+        """All empty if there is nothing to write, to send, or to return."""
 
     def __len__(self) -> int:
         return len(self._missing)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether there is nothing to write, to send, or to return."""
-        return not (self._missing or self._due or self._delayed or self._done)
 
     def add(self, marker: WriteMarkers) -> None:
         """Begin with the markers of a transaction."""
@@ -93,7 +95,8 @@ class TransactionMarkers:
 
     def take_done(self) -> list[WriteMarkers]:
         """Return the transactions that have all their markers since the last call."""
-        done, self._done = self._done, []
+        done = self._done.copy()
+        self._done.clear()
         return done
 
     # -- sending

@@ -97,6 +97,7 @@ class AvroCodec:
         except EOFError:
             raise InvalidRecordValue("the value ends early") from None
         except DATA_ERRORS as error:
+            check(self._schema, self._named, data, at, self._bounds)  # says why, if it can
             raise InvalidRecordValue(f"invalid Avro: {error}") from None
         if stream.tell() != len(data):
             rest = len(data) - stream.tell()

@@ -18,7 +18,7 @@ Named = Mapping[str, Any]
 """Definitions of records, enums and fixed types, by full name."""
 
 FIXED_SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
-NUMBERS: Final = frozenset({"int", "long", "enum"})
+NUMBERS: Final = frozenset({"int", "long"})
 TEXTS: Final = frozenset({"bytes", "string"})
 MAX_VARINT: Final = 10
 MAX_DECIMAL: Final = 4096
@@ -112,7 +112,10 @@ class _Scan:
 
 
 def check(schema: Any, named: Named, data: bytes, at: int, bounds: Bounds) -> None:
-    """Walk over a value without decoding it; raise InvalidRecordValue beyond the limits."""
+    """Walk over a value without decoding it.
+
+    Raises InvalidRecordValue for one that is beyond the limits, or not of its schema.
+    """
     walk = _Walk(named, data, at, bounds)
     walk.value(schema, 0)
 
@@ -155,6 +158,10 @@ class _Walk:
     def _scalar(self, schema: Any, kind: str, depth: int) -> None:
         if kind in FIXED_SIZES:
             self._skip(FIXED_SIZES[kind], schema)
+        elif kind == "enum":
+            symbol = self._number()
+            if not 0 <= symbol < len(schema["symbols"]):
+                raise InvalidRecordValue(f"symbol {symbol} of an enum of {len(schema['symbols'])}")
         elif kind in NUMBERS:
             self._number()
         elif kind in TEXTS:

@@ -231,3 +231,14 @@ def test_a_call_in_the_loop_of_the_client_is_refused(here: dict[str, str]) -> No
         assert admin._thread is not None
         with pytest.raises(LocalProtocolError, match="own event loop"):
             asyncio.run_coroutine_threadsafe(call(), admin._thread.loop).result(10)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_cannot_start_leaves_no_thread(client: type[BlockingClient[Any]]) -> None:
+    files = {"security.protocol": "SSL", "ssl.ca.location": "/no/such/file"}
+    group = {"group.id": "g"} if client in (Consumer, ShareConsumer) else {}
+    before = set(threading.enumerate())
+    blocking = client({"bootstrap.servers": "localhost:1", **group, **files})
+    with pytest.raises(ConfigurationError, match="No such file"):
+        blocking.start()
+    assert set(threading.enumerate()) == before

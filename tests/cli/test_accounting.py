@@ -20,7 +20,7 @@ from kafkawire.reports.problems import Payload
 from kafkawire.reports.reading import Reading
 from kafkawire_cli.input.captures.progress import Progress
 from kafkawire_cli.render.summary_report import Summary
-from tests.capture.written import BROKER, Scenario
+from tests.capture.written import BROKER, Scenario, request
 from tests.conftest import FIXTURES
 from tests.fuzzing import mutate, replayable, seeds
 from tests.recordings import ANY_CAPTURE, own, third_party
@@ -92,9 +92,13 @@ def test_bytes_after_the_end_of_a_connection(tmp_path: Path) -> None:
     scenario = Scenario().request("Metadata", 1).respond("Metadata", 1).close()
     scenario.segment(0, 0, 0x10, b"")  # the last acknowledgment
     scenario.send(BROKER, b"after the end").request("Metadata", 1, 1)
+    first = next(packet for packet in scenario.packets if b"tester" in packet.data)
+    scenario.packets.append(first)
     path = scenario.save(tmp_path / "a.pcap")
     check(path)
-    assert payload(path).kinds()["discarded"] == len(b"after the end")
+    kinds = payload(path).kinds()
+    assert kinds["discarded"] == len(b"after the end")
+    assert kinds["repeated"] == len(request("Metadata", 1, 2))
 
 
 @pytest.mark.fuzz

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from kafkawire_cli import capture_tools
 from kafkawire_cli.kafka_tools import EXTRA, LIVE, extra_argument, spelling
 from kafkawire_cli.registry import command
 from kafkawire_cli.verb_table import VERBS
@@ -87,6 +88,9 @@ def test_an_explanation_names_options_and_verbs_that_exist(verb: str) -> None:
         (("latency", "--client-address", "g", "x"), "--client-address; use --filter 'client_add"),
         (("summary", "x", "-o", "y"), "-o; redirect the output, > FILE"),
         (("groups", "--describe", "--group", "g"), "--describe; leave it out"),
+        (("decode", "-r", "x.pcap"), "-r; captures are arguments"),
+        (("summary", "-Y", "kafka", "x.pcap"), "-Y; use --filter EXPRESSION"),
+        (("decode", "-c", "2", "x.pcap"), "-c; for the first rows, pipe the output into head"),
     ],
 )
 def test_an_unknown_option_is_explained(words: tuple[str, ...], reason: str) -> None:
@@ -130,9 +134,25 @@ def test_arguments_that_are_too_much_name_options_that_exist(verb: str) -> None:
     assert set(OPTION.findall(extra_argument(verb))) <= options(verb)
 
 
-def test_a_misspelt_verb_is_named() -> None:
-    done = run("topcs", "x.pcap")
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (
-        2,
-        "Error: No such command 'topcs'; did you mean 'topics'?",
-    )
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("topcs", "did you mean 'topics'?"),
+        ("day/trace.pcap1.gz", "to decode a capture: kafkawire decode FILE"),
+        ("connections", "for this table: kafkawire sql 'FROM connections' FILE"),
+        ("lag", "for this table: kafkawire sql 'FROM lag' FILE"),
+        ("errors", "see kafkawire summary and kafkawire diagnose"),
+    ],
+)
+def test_what_is_no_verb_is_explained(word: str, meant: str) -> None:
+    done = run(word, "x.pcap")
+    last = done.stderr.splitlines()[-1]
+    assert (done.exit_code, last) == (2, f"Error: No such command {word!r}; {meant}")
+
+
+def test_the_spellings_of_capture_tools_name_options_and_verbs_that_exist() -> None:
+    for text in capture_tools.OPTIONS.values():
+        verb = re.search(r"kafkawire ([a-z]+)", text)
+        assert verb is None or verb[1] in VERBS
+        assert set(OPTION.findall(text)) <= options("decode" if verb is None else verb[1])
+    assert not set(capture_tools.OPTIONS) & options("decode")

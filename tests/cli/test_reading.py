@@ -77,7 +77,7 @@ def test_calls_of_a_summary_per_exchange(tmp_path: Path) -> None:
 
 
 def test_calls_of_a_diagnosis_per_exchange(tmp_path: Path) -> None:
-    """A response more is passed to the rules that need latencies, sizes or directions alone."""
+    """A fast response more is passed to the rules that need its latency, size or direction."""
     counts, rules = [], set[str]()
     for n in (FEW, 10 * FEW):
         captures = reading(heartbeats(n, tmp_path / f"{n}.pcap"))
@@ -86,7 +86,7 @@ def test_calls_of_a_diagnosis_per_exchange(tmp_path: Path) -> None:
         rules = {type(one).__name__ for one in diagnosis.rules}
     few, many = counts
     more = {name: many[name] - few[name] for name in many if name.partition(".")[0] in rules}
-    latencies = ("BrokerStalls", "NetworkLatency", "SlowBroker", "SlowResponses")
+    latencies = ("BrokerStalls", "NetworkLatency", "SlowBroker")
     methods = [f"{name}.responded" for name in latencies]
     methods += ["OneWayCaptures.exchange", "RejectedRequests.exchange"]
     assert {name: count for name, count in more.items() if count} == dict.fromkeys(methods, 9 * FEW)

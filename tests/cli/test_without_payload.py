@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture import wire
+from tests.capture.written import Scenario
 from tests.cli.test_corners import KCAT, VERBS
 from tests.conftest import FIXTURES
 
@@ -96,6 +97,26 @@ def test_packets_cut_to_their_headers_have_no_messages(verb: list[str], tmp_path
     assert result.exit_code == 0
     noted = "no Kafka messages in 2 packets; see kafkawire summary"
     assert result.stderr == f"kafkawire {verb[0]}: {noted}\n"
+
+
+IN_PART = [verb for verb in VERBS if verb[0] not in ("summary", "decode")]
+
+
+@pytest.mark.parametrize("verb", IN_PART, ids=" ".join)
+def test_reports_on_parts_of_messages_say_so(verb: list[str], tmp_path: Path) -> None:
+    story = Scenario().request("Metadata", 1, topics=[{"name": "orders"}])
+    story.respond("Metadata", 1).request("Heartbeat", 3, groupId="g", memberId="m")
+    whole = run(*verb, story.save(tmp_path / "whole.pcap"))
+    assert (whole.exit_code, whole.stderr) == (0, "")
+    cut = [one._replace(data=one.data[:82], original=len(one.data)) for one in story.packets]
+    (tmp_path / "a.pcap").write_bytes(wire.pcap(cut))
+    missing = sum(max(0, len(one.data) - 82) for one in story.packets)
+    result = run(*verb, tmp_path / "a.pcap")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        f"kafkawire {verb[0]}: 2 messages not whole in the capture ({missing} B missing): "
+        "the report lacks what was in them; see kafkawire diagnose\n"
+    )
 
 
 def test_statements_of_a_prompt_have_one_line(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,21 @@ def test_an_invalid_value_is_reported_with_its_key(name: str, value: Setting, wh
         read_config(PRODUCER_KEYS, {**HERE, name: value})
     assert caught.value.key == name
     assert str(caught.value).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("localhost:9092", "configuration: expected keys with values, got str"),
+        ([("linger.ms", 5)], "configuration: expected keys with values, got list"),
+        ({5: "linger.ms"}, "5: unknown key"),
+    ],
+    ids=str,
+)
+def test_what_is_no_configuration_is_reported(wrong: Any, reason: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_config(PRODUCER_KEYS, wrong)
+    assert str(caught.value) == reason
 
 
 def test_a_missing_required_key_is_reported() -> None:

@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 from kafkawire import EncodeError, Message
-from kafkawire.broker.fetched import Fetched
 from kafkawire.broker.network import request_channel
 from kafkawire.broker.request import Request
 from kafkawire.client.config import Setting
@@ -45,7 +44,7 @@ class Hostile:
         # and the responses that the checker reads are not the broker's own words
         monkeypatch.setattr(checker.TrafficChecker, "_fetched", lambda *_: None)
 
-    def encode(self, message: Message | Fetched, request: Request) -> list[bytes]:
+    def encode(self, message: Message, request: Request) -> list[bytes]:
         good = self._encode(message, request)
         if request.connection < 0:  # of another node
             return good
@@ -53,7 +52,7 @@ class Hostile:
         choice = self.rng.random()
         if choice < 0.5:
             return good
-        if choice < 0.8 and not isinstance(message, Fetched):
+        if choice < 0.8:
             try:
                 nonsense = varied(message, request.version, self.rng)
                 return [encode_frame(nonsense, request.version, request.correlation_id)]

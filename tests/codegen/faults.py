@@ -573,6 +573,16 @@ TOGETHER = [
         },
     ),
     pair("pair-api-key", "AResponse", response='"apiKey": §8, "validVersions": "0-1"'),
+    Fault(
+        "api-key-missing",
+        "ARequest",
+        {
+            "ARequest.json": '§{ "name": "ARequest", "type": "request", "validVersions": "0", '
+            + END,
+            "AResponse.json": '{ "name": "AResponse", "type": "response", "apiKey": 7, '
+            '"validVersions": "0", ' + END,
+        },
+    ),
     pair("pair-versions", "AResponse", response='"apiKey": 7, "validVersions": §"0-2"'),
 ]
 

@@ -55,7 +55,8 @@ def to_order(topic: str, headers: Headers, data: bytes) -> Order:
     return Order(amount)
 
 
-def text_to_bytes(_topic: str, _headers: Headers, text: str) -> bytes:
+def text_to_bytes(_topic: str, headers: Headers, text: str) -> bytes:
+    assert type(headers) is tuple  # also where the user has a list
     return text.encode()
 
 
@@ -256,11 +257,13 @@ def test_values_have_the_schemas_of_a_registry(kafka_broker: ServerThread) -> No
 
 def test_without_asyncio(kafka_broker: ServerThread) -> None:
     here = {"bootstrap.servers": kafka_broker.bootstrap}
+    headers = [("a", b"1"), ("b", b"2")]
     with BlockingProducer(here, key_serializer=text_to_bytes) as producer:
-        assert producer.send("t", b"v", key="k").result(10).offset == 0
+        assert producer.send("t", b"v", key="k", headers=headers).result(10).offset == 0
     with BlockingConsumer(reading(kafka_broker), key_deserializer=to_text) as consumer:
         consumer.assign([WHERE])
-        assert next(consumer).key == "k"
+        record = next(consumer)
+        assert (record.key, record.headers) == ("k", tuple(headers))
         assert_type(consumer, BlockingConsumer[str, bytes])
     assert_type(
         BlockingShareConsumer({**here, "group.id": "s"}, key_deserializer=to_text),

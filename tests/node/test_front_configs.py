@@ -155,6 +155,8 @@ def test_connections_to_a_listener_are_limited_at_once(name: str) -> None:
     assert altered(harness, (BROKER, name, key, None), client=client) == [E.NONE]
     assert late.receive(MetadataResponse)
     assert altered(harness, (BROKER, name, key, "0"), client=waiting) == [E.INVALID_REQUEST]
+    absent = key.replace("plaintext", "absent")
+    assert altered(harness, (BROKER, name, absent, "0"), client=waiting) == [E.NONE]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,7 @@ def test_connections_to_a_listener_are_limited_at_once(name: str) -> None:
         ("listeners", "PLAINTEXT://node:9092,OTHER://node:9094"),
         ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,OTHER:SSL"),
         ("cordoned.log.dirs", "*"),
+        ("ssl.engine.factory.class", "x"),
     ],
 )
 def test_a_key_that_would_have_no_effect_is_refused(key: str, value: str) -> None:

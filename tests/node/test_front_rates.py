@@ -23,7 +23,15 @@ from kafkawire.messages.create_topics_request import CreatableTopic, CreateTopic
 from kafkawire.messages.create_topics_response import CreateTopicsResponse
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.delete_topics_response import DeleteTopicsResponse
+from kafkawire.messages.describe_quorum_request import DescribeQuorumRequest
+from kafkawire.messages.describe_quorum_response import DescribeQuorumResponse
 from kafkawire.messages.envelope_response import EnvelopeResponse
+from kafkawire.messages.list_partition_reassignments_request import (
+    ListPartitionReassignmentsRequest,
+)
+from kafkawire.messages.list_partition_reassignments_response import (
+    ListPartitionReassignmentsResponse,
+)
 from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.metadata.client_quotas import (
@@ -209,6 +217,27 @@ def test_a_client_that_uses_more_time_than_its_share_waits(
     assert not client.received, "throttled all the same"
     harness.advance(0.3)
     assert client.receive(ApiVersionsResponse)
+
+
+def test_a_controller_counts_time_for_itself(harness: NodeHarness) -> None:
+    """But not that of the quorum's own APIs."""
+    set_quota(harness, CLIENT, REQUEST, 1.0)
+    work(harness, 1.0)
+    client = harness.client()
+    assert client.exchange(MetadataRequest(topics=[]), 9, MetadataResponse).throttle_time_ms
+    controller = harness.client(listener="CONTROLLER")
+    quorum = DescribeQuorumRequest(topics=[])
+    assert controller.exchange(quorum, 2, DescribeQuorumResponse)
+    controller.send(quorum, 2)
+    assert controller.receive(DescribeQuorumResponse), "at once"
+    request = ListPartitionReassignmentsRequest(topics=None)
+    response = controller.exchange(request, 0, ListPartitionReassignmentsResponse)
+    assert response.throttle_time_ms == 1000
+    controller.send(request, 0)
+    harness.advance(0.9)
+    assert not controller.received
+    harness.advance(0.2)
+    assert controller.receive(ListPartitionReassignmentsResponse)
 
 
 def test_work_that_takes_no_time_is_not_throttled(harness: NodeHarness) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkawire.errors import LocalProtocolError
+from kafkawire.log import InternalLog, decode_log_record
 from kafkawire.messages.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from kafkawire.messages.describe_quorum_request import (
     DescribeQuorumRequest,
@@ -17,7 +18,11 @@ from kafkawire.messages.describe_quorum_request import (
 )
 from kafkawire.messages.heartbeat_request import HeartbeatRequest
 from kafkawire.node import ProcessRole, RequestReceived
+from kafkawire.node.quorum import raft_manager
+from kafkawire.node.quorum.metadata_log import KafkaMetadataLog
 from kafkawire.protocol import ErrorCode
+from kafkawire.protocol.log_records import LogRecord
+from kafkawire.raft import read_quorum_state
 from kafkawire.storage import TopicPartition
 
 from .clients import (
@@ -194,6 +199,33 @@ def test_the_metadata_log_has_snapshots() -> None:
     others = cluster.broker(leader).loader.image
     assert not cluster.broker(away).loader.image.differences(others)
     assert cluster.node(away).parts.raft.log.start_offset > 0
+
+
+def test_an_active_controller_does_not_decode_what_it_wrote(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoded: list[bytes | None] = []
+
+    def decode(log: InternalLog, key: bytes | None, value: bytes | None) -> LogRecord:
+        decoded.append(value)
+        return decode_log_record(log, key, value)
+
+    monkeypatch.setattr(raft_manager, "decode_log_record", decode)
+    cluster = Cluster(combined(1))
+    cluster.create("orders", 2, 1)
+    assert decoded == []
+    cluster.kill(1)
+    cluster.start(1)
+    assert cluster.produce("orders", b"one").error_code == E.NONE
+    assert len(decoded) > 10
+
+
+def test_a_start_writes_the_state_of_the_quorum_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a voter that elects itself: only its last state is needed."""
+    texts: list[str] = []
+    monkeypatch.setattr(KafkaMetadataLog, "write_quorum_state", lambda _, text: texts.append(text))
+    Cluster(combined(1))
+    assert [read_quorum_state(each).leader_id for each in texts] == [1]
 
 
 def test_clients_ask_any_broker_about_the_quorum() -> None:

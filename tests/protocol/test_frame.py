@@ -53,6 +53,9 @@ def test_every_frame_decodes_and_encodes_to_the_same_bytes() -> None:
             header_tags=frame.header.unknown_tags,
         )
         assert again == raw, where
+        none = "" if frame.is_request else None
+        assert frame.client_id == row["header"].get("ClientId", none), where
+        assert frame.encode() == raw, where
         frames += 1
     assert frames == 2208
 
@@ -161,9 +164,12 @@ def test_a_client_id_that_is_not_utf8_is_kept_where_lenient() -> None:
     frame = kafkawire.decode_frame(raw, lenient=True)
     assert frame.header.deviations is not None
     assert (frame.header.deviations.invalid_text, frame.body.deviations) == (1, None)
-    client_id = getattr(frame.header, "client_id", None)
+    client_id = frame.client_id
     assert client_id == "a\udce9b"
     assert kafkawire.encode_frame(frame.body, 4, 7, client_id=client_id, lenient=True) == raw
+    assert frame.encode(lenient=True) == raw
+    with pytest.raises(InvalidValue, match=r"RequestHeader\.client_id"):
+        frame.encode()
 
 
 def test_tags_of_a_header_count_against_the_limit() -> None:

@@ -261,13 +261,14 @@ def compact(broker: Broker) -> None:
     """Write the same keys repeatedly, and wait until the broker has compacted them."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0})
     segment = broker.data / f"{COMPACTED}-0" / "00000000000000000000.log"
+    until("the topic has no log", segment.exists)
+    written = segment.stat().st_ino  # before there is anything to compact
     for version in range(3):
         for key in range(10):
             kept = version < 2 or key % 3
             producer.produce(COMPACTED, key=f"{key}", value=f"version {version}" if kept else None)
         assert producer.flush(SECONDS) == 0
         time.sleep(0.06)  # segment.ms: the next record begins a segment
-    written = segment.stat().st_ino
     producer.produce(COMPACTED, key=b"last", value=b"in the active segment")
     assert producer.flush(SECONDS) == 0
     until("nothing was compacted", lambda: is_replaced(segment, written))

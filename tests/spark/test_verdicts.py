@@ -43,6 +43,17 @@ def mixed_directory(path: Path) -> None:
     (path / "a.pcap").write_bytes(WHOLE)
 
 
+def vanished(path: Path) -> None:
+    path.mkdir()
+    (path / "gone.pcap").symlink_to("nowhere")
+
+
+def nested(path: Path) -> None:
+    path.mkdir()
+    directory(path / "day=1")
+    (path / "a.pcap").write_bytes(WHOLE)
+
+
 def content(data: bytes) -> Callable[[Path], object]:
     return lambda path: path.write_bytes(data)
 
@@ -79,6 +90,8 @@ CASES = [
     Case("folder", directory, FileStatus.UNREADABLE, "a directory without captures"),
     Case("void", Path.mkdir, FileStatus.UNREADABLE, "a directory without files"),
     Case("mixed", mixed_directory, FileStatus.IGNORED, "not a capture file"),
+    Case("vanished", vanished, FileStatus.UNREADABLE, "No such file"),
+    Case("nested", nested, FileStatus.IGNORED, "1 directory in it not read: day=1"),
     Case("denied.pcap", content(WHOLE), FileStatus.UNREADABLE, "Permission denied"),
 ]
 
@@ -216,7 +229,7 @@ def test_fail_on_error(spark: SparkSession, case: Case, tmp_path: Path) -> None:
     """For the data source, which has no exit code, and for the job."""
     case.make(tmp_path / case.name)
     reader = spark.read.format("kafkapcap").option("failOnError", "true")
-    if case.status is FileStatus.OK or case.name == "mixed":
+    if case.status in (FileStatus.OK, FileStatus.IGNORED):
         reader.load(str(tmp_path / case.name)).collect()
         return
     with pytest.raises(Exception, match=case.name):

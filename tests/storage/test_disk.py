@@ -114,6 +114,26 @@ def test_names(disk: Disk) -> None:
     assert disk.list("") == []
 
 
+def test_a_path_is_that_of_what_has_its_name_now(disk: Disk) -> None:
+    for folder, content in ("old", b"1"), ("new", b"2"):
+        disk.make_directory(f"{folder}/inner")
+        disk.append(f"{folder}/inner/file", content)
+        assert disk.size(f"{folder}/inner/file") == 1
+    delete_tree(disk, "new")
+    disk.rename("old", "new")
+    assert not disk.exists("old/inner/file")
+    assert read_whole(disk, "new/inner/file") == b"1"
+    with pytest.raises(FileNotFoundError):
+        disk.append("old/inner/file", b"3")
+    disk.append("new/inner/other", b"4")
+    disk.rename("new/inner/other", "new/inner/file")
+    assert read_whole(disk, "new/inner/file") == b"4"
+    disk.make_directory("new/empty")
+    with pytest.raises(IsADirectoryError):
+        disk.rename("new/inner/file", "new/empty")
+    assert disk.list("new") == ["empty", "inner"]
+
+
 def test_what_does_not_exist(disk: Disk) -> None:
     for call in (disk.size, disk.fsync, disk.delete, disk.list, disk.fsync_directory):
         with pytest.raises(FileNotFoundError):

@@ -302,12 +302,39 @@ def test_transactions_survive_restarts(clean: bool) -> None:
     assert again.aborted_transactions(0, MAX_INT64) == aborted
 
 
+def test_a_flush_writes_no_index_that_has_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = filled(open_log(config=LogConfig()), 1)
+    log.flush(TIME)
+    flushed: list[str] = []
+    monkeypatch.setattr(MemoryDisk, "fsync", lambda _, path: flushed.append(path))
+    filled(log, 1)
+    log.flush(TIME)
+    assert [each.endswith(".log") for each in flushed] == [True]
+    filled(log, 100)  # some of these batches have entries
+    log.flush(TIME)
+    assert any(each.endswith(".index") for each in flushed)
+
+
 def test_reads_end_at_the_high_watermark() -> None:
     log = filled(open_log())
     for limit in (0, 1, 3, 31, 60, 90):
         data = b"".join(log.read(0, 1 << 20, at_least_one=True, up_to=limit))
         last = max((each.last_offset for each in RecordBatches(data)), default=-1)
         assert last == limit // 3 * 3 - 1
+
+
+@pytest.mark.parametrize("cut", [1, 11, 2000])
+def test_a_batch_in_several_parts_of_a_disk_is_read(cut: int) -> None:
+    """A disk in memory has a part for each large append, with whole batches or not."""
+    first, second = (batch(offset, (None, bytes(3000))) for offset in (0, 1))
+    disk = MemoryDisk()
+    for part in (first + second[:cut], second[cut:], first[:cut]):
+        disk.append("log", part)
+    file = FileRecords(disk, "log")
+    read = file.read(0, file.size, file.size, at_least_one=False)
+    assert read == (first + second, len(first), len(first))
+    assert file.read(0, file.size, len(first) + cut, at_least_one=False).data == first
+    assert file.read(len(first), file.size, 20, at_least_one=True).data == second
 
 
 def counted(operations: Counter[str], operation: str, _path: str) -> float:

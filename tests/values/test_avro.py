@@ -104,9 +104,12 @@ def test_any_bytes_are_a_value_or_an_error(data: st.DataObject, given_bytes: byt
         (doubling(40), b"", "more fields and items"),
         (doubling(70), b"", "nested more than"),
         ("bytes", b"\xfe\xff\xff\xff\x0f", "ends early"),
+        (["null", "string"], b"", "ends early"),
+        ({"type": "map", "values": "long"}, b"\x80", "ends early"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x04", "symbol 2 of an enum of 2"),
         ("string", b"\x02\xff", "invalid Avro"),
         ("long", b"\x02\x02", "1 more bytes"),
-        (["null", "long"], b"\x08", "invalid Avro"),
+        (["null", "long"], b"\x08", "branch 4 of a union of 2"),
         (
             {"type": "bytes", "logicalType": "decimal", "precision": 9},
             b"\x80\xc0\x01" + bytes(12288),

@@ -15,8 +15,10 @@ from .inputs import InputError, cluster_hint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Ignored = Callable[[Path, "list[Path]"], None]
-"""Called with a directory and the files in it that are not captures, if there are any."""
+    from kafkawire.capture.files.listing import Directory
+
+Ignored = Callable[[Path, "Directory"], None]
+"""Called with a directory and what it has, if something in it is not read."""
 
 
 def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Path]:
@@ -40,14 +42,16 @@ def expand(paths: Iterable[Path], ignored: Ignored | None = None) -> Iterator[Pa
 
 
 def _in_directory(path: Path, ignored: Ignored | None) -> list[Path]:
-    from kafkawire.capture.files.listing import directory_of
+    from kafkawire.capture.files.listing import directory_of, not_read
 
     try:
         directory = directory_of(path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     if not directory.captures:
-        raise InputError(f"{path}: no capture files in this directory, by name or content")
-    if directory.ignored and ignored is not None:
-        ignored(path, directory.ignored)
+        names = [each.name for each in directory.subdirectories]
+        more = f"; {not_read(names)}" if names else ""
+        raise InputError(f"{path}: no capture files in this directory, by name or content{more}")
+    if ignored is not None and any((directory.ignored, directory.subdirectories, directory.links)):
+        ignored(path, directory)
     return directory.captures

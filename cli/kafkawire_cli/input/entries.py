@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
@@ -16,9 +16,10 @@ from kafkawire.display import plural
 
 from ..notes import print_note
 from . import inputs
+from .captures.packet_text import as_capture
 from .captures.progress import note_without_rows, progress
 from .directories import Ignored, expand
-from .hex_text import is_hex
+from .hex_text import HexError, is_hex
 from .inputs import Entry, Format, InputError, MissingOption
 from .names import checked_version, direction_of, message_of
 from .packages import registry
@@ -26,6 +27,7 @@ from .sources import Known, report_ignored
 
 if TYPE_CHECKING:
     from kafkawire import Registry
+    from kafkawire.capture.files.listing import Directory
     from kafkawire.capture.filters import Filter
     from kafkawire.capture.filters.unmatched import Unmatched
     from kafkawire.capture.rows import Row
@@ -50,6 +52,13 @@ def bare_body(
     towards = direction_of(direction or "request")
     info = message_of(api, towards, messages_of)
     assert info.api_key is not None  # every request and response has one
+    if version is None:
+        name = info.name.removesuffix("Request").removesuffix("Response")
+        versions = f"{info.name} has versions {info.first}-{info.last}"
+        raise MissingOption(
+            f"{versions}; to select from captures: --filter 'api == {name}'",
+            param_hint="--version",
+        )
     return BareBody(info.api_key, checked_version(info, version), towards)
 
 
@@ -71,7 +80,7 @@ def capture_files(arguments: list[str], form: Format, bare: BareBody | None) -> 
     """Return the files if all inputs are capture files, otherwise nothing."""
     if bare is not None or any(name == "-" or inputs.is_hex_argument(name) for name in arguments):
         return []
-    ignored: list[tuple[Path, list[Path]]] = []
+    ignored: list[tuple[Path, Directory]] = []
     try:
         files = list(expand(map(Path, arguments), lambda *each: ignored.append(each)))
     except InputError:
@@ -84,8 +93,8 @@ def capture_files(arguments: list[str], form: Format, bare: BareBody | None) -> 
         return []  # reported when it is read
     if not all(kind is Format.CAPTURE for kind in kinds):
         return []
-    for directory, others in ignored:
-        report_ignored(directory, others)
+    for each in ignored:
+        report_ignored(*each)
     return files
 
 
@@ -121,7 +130,7 @@ def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> I
         if kind is Format.CAPTURE:
             yield from _capture(str(file), wanted, file)
         else:
-            yield from _bytes(str(file), file.read_bytes(), kind, bare, wanted)
+            yield from _whole(str(file), file.read_bytes(), kind, bare, wanted)
 
 
 def _stream(
@@ -132,7 +141,21 @@ def _stream(
     if kind is Format.CAPTURE:
         yield from _capture(name, wanted, stream)
     else:
-        yield from _bytes(name, inputs.read_limited(stream, name), kind, bare, wanted)
+        yield from _whole(name, inputs.read_limited(stream, name), kind, bare, wanted)
+
+
+def _whole(
+    name: str, data: bytes, kind: Format, bare: BareBody | None, wanted: Wanted
+) -> Iterator[Entry]:
+    """Decode an input that was read to its end."""
+    if kind is not Format.TEXT:
+        yield from _bytes(name, data, kind, bare, wanted)
+        return
+    try:
+        capture = as_capture(inputs.unpacked(data, name).decode("latin-1"))
+    except HexError as error:
+        raise InputError(f"{name}: {error}") from None
+    yield from _capture(name, wanted, BytesIO(capture))
 
 
 def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format:

@@ -1,29 +1,38 @@
 """Reads bytes from text, in the notations of common tools.
 
 - hex digits, with spaces, newlines, `:`, `,`, `_`, `-`, `0x` and `\\x` between bytes
-- dumps with offsets: `xxd`, `hexdump -C`, `od -A x -t x1`, `tcpdump -X`, Wireshark, `tshark -x`
-- string literals with escapes: Python's `b'\\x00me'`, C's `"\\x00" "me"`, Wireshark's
-- lists of numbers: arrays in C, Rust, Go and Python, Java's `Arrays.toString`
+- dumps with offsets: `xxd`, `hexdump -C`, `od -t x1`, `tcpdump -X`, Wireshark, `tshark -x`, Netty;
+  a line above is a heading
+- string literals with escapes: Python's `b'\\x00me'`, C's `"\\x00" "me"`, SQL's `X'00'`
+- lists of numbers: arrays in C, Rust, Go and Python, Java's `Arrays.toString`, Erlang's binaries
+- buffers as Node.js prints them, `<Buffer 00 6d>` and as JSON
 
 A dump of words (`hexdump`, `od`) depends on the byte order of its machine, and is refused.
 """
+
+# over 300 lines: notations of bytes, each a few lines
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes between hex digits."""
 
 _BYTES: Final = r"[0-9a-fA-F]{2}(?: ?[0-9a-fA-F]{2})*(?![^\s|])"
-_OFFSET: Final = r"\s*(?:0[xX])?(?P<offset>[0-9a-fA-F]{4,16})"
+_OFFSET: Final = r"\s*\|?(?:0[xX])?(?P<offset>[0-9a-fA-F]{4,16})"
 _HALVES: Final = rf"(?P<left>{_BYTES})(?:  (?P<right>{_BYTES}))?"
-ROW: Final = re.compile(rf"{_OFFSET}(?:(?P<gap>:?\s{{1,4}}){_HALVES}(?P<text>\s.*)?)?\s*")
+ROW: Final = re.compile(rf"{_OFFSET}(?:(?P<gap>[:|]?\s{{1,4}}){_HALVES}(?P<text>\s.*)?)?\s*")
 """A line of a dump: the offset, bytes (in two halves, as `hexdump -C` has them), the text."""
 HALF: Final = 8
 """Bytes before the gap in the middle of a line."""
+BASES: Final = 16, 8, 10
+"""Of the offsets of a dump: those of `od` are octal without `-A`."""
+NETTY: Final = re.compile(r"(?:[^\n]*+\n){0,2}? *+\+-{49}\+\n *+\|(?:  [0-9a-f]){16} \|\n")
+"""How Netty begins a dump: perhaps a line of a log, a border, the columns."""
 REPEATED: Final = "*"
 """A line of a dump that stands for more lines like the one before."""
 
@@ -35,12 +44,22 @@ WORDS: Final = re.compile(r"0{7} (?:[0-9a-fA-F]{4}|[0-7]{6})(?: |\s*$)")
 NUMBER: Final = r"(?:0[xX][0-9a-fA-F]{1,2}|-?[0-9]{1,3})(?:[uU]?8)?"
 LIST_START: Final = re.compile(
     rf"[^\"'{{\[]{{0,200}}+(?:\[[\w\s;]{{0,40}}+\][\w\s=]{{0,80}}+)?[{{\[]\s*+{NUMBER}[\s,}}\]]"
+    rf"|[\w\s=]{{0,200}}+<<\s*+{NUMBER}[\s,>]"
+    r"|\s*+\{\s*+\"type\"\s*+:\s*+\"Buffer\"\s*+,\s*+\"data\"\s*+:\s*+\["
 )
-LIST: Final = re.compile(rf"[{{\[]\s*+({NUMBER}(?:[\s,]++{NUMBER})*+)[\s,]*+[}}\]]")
+LIST: Final = re.compile(rf"[{{\[<]\s*+({NUMBER}(?:[\s,]++{NUMBER})*+)[\s,]*+[}}\]>]")
 COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/))*+(?:\*/)?|//[^\n]*")
 
-LITERAL_START: Final = re.compile(r"""\s*(?:[bB]?["']|\$'|\\x[0-9a-fA-F]{2})""")
-LITERAL: Final = re.compile(r"""[bB$]?(["'])((?:\\.|(?!\1)[^\\])*+)\1""", re.DOTALL)
+CALL: Final = re.compile(r"\s*(?:bytearray|bytes|memoryview)\(")
+LITERAL_START: Final = re.compile(
+    rf"""(?:{CALL.pattern})?\s*(?:[bBxXhH]?["']|\$'|\\x[0-9a-fA-F]{{2}})"""
+)
+LITERAL: Final = re.compile(
+    r"""(?P<kind>[bBxXhH$]?)(["'])(?P<content>(?:\\.|(?!\2)[^\\])*+)\2""", re.DOTALL
+)
+OF_DIGITS: Final = frozenset("xXhH")
+"""Kinds of literals that have hex digits: X'00' in SQL, h'00' in CBOR."""
+BUFFER: Final = re.compile(r"\s*<Buffer(?P<digits>(?: [0-9a-f]{2})*)(?P<rest> \.\.\. [^>]*)?>\s*")
 BETWEEN: Final = re.compile(r"[\s\\+,;()]*")
 """What may be between string literals: line continuations, operators."""
 ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
@@ -60,6 +79,8 @@ def is_hex(head: bytes) -> bool:
         return bool(text)
     return (
         _bad_digit(text) is None
+        or text.lstrip().startswith("<Buffer ")
+        or NETTY.match(text) is not None
         or _is_dump(text, cut=True)
         or _is_list(text)
         or LITERAL_START.match(text) is not None
@@ -72,8 +93,15 @@ def hex_bytes(text: str) -> bytes:
         raise HexError(
             "a dump of words, in the byte order of its machine: use hexdump -C, xxd or od -t x1"
         )
+    if buffer := BUFFER.fullmatch(text):
+        if buffer["rest"]:
+            raise HexError(f"Node.js has left out bytes:{buffer['rest']}; use toString('hex')")
+        return _digits(buffer["digits"])
+    if header := NETTY.match(text):
+        rows = (line for line in text[header.end() :].splitlines() if line[:2] != "+-")
+        return _dump("\n".join(rows))
     if _is_dump(text):
-        return _dump(text)
+        return _dump(_without_heading(text))
     if _bad_digit(text) is None:
         return _digits(text)
     if _is_list(text):
@@ -117,26 +145,49 @@ def _bad_digit(text: str) -> int | None:
 
 
 class Row(NamedTuple):
-    """A line of a dump. has_text: whether more than its offset and bytes shows that it is one."""
+    """A line of a dump. has_text: whether more than its offset and bytes shows that it is one.
+
+    digits: of the offset, which is in base 16 unless others show that it is not.
+    """
 
     offset: int
     data: bytes
     has_text: bool
+    digits: str
+
+    def follows(self, before: Row, base: int) -> bool:
+        """Whether it is the line after another one, if offsets are in a base."""
+        try:
+            offset = int(self.digits, base)
+        except ValueError:
+            return False
+        return offset == int(before.digits, base) + len(before.data)
 
 
-def _row(line: str) -> Row | None:
+def dump_row(line: str) -> Row | None:
+    """Parse a line of a dump; None if it is something else."""
     match = ROW.fullmatch(line)
     if match is None:
         return None
     offset, gap, right = int(match["offset"], 16), match["gap"] or "", match["right"]
     data = bytes.fromhex(match["left"] or "")
     is_first = offset == 0 and gap.isspace() and len(gap) > 1
-    has_text = bool((match["text"] or "").strip()) or ":" in gap or is_first
+    has_text = bool((match["text"] or "").strip()) or gap[:1] in {":", "|"} or is_first
     if right is not None and len(data) == HALF:
         data += bytes.fromhex(right)
     elif right is not None:
         has_text = True
-    return Row(offset, data, has_text)
+    return Row(offset, data, has_text, match["offset"])
+
+
+def _without_heading(text: str) -> str:
+    """Leave out a line above a dump that begins at offset 0."""
+    first, _, rest = text.lstrip("\r\n").partition("\n")
+    if dump_row(first) is not None or _bad_digit(first) is None:
+        return text
+    row = dump_row(rest.partition("\n")[0])
+    begins = row is not None and row.data and row.has_text and not row.offset
+    return rest if begins else text
 
 
 def _is_dump(text: str, *, cut: bool = False) -> bool:
@@ -144,21 +195,22 @@ def _is_dump(text: str, *, cut: bool = False) -> bool:
 
     Digits without offsets look alike; in a dump the second offset follows from the first line.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    rows = [_row(line) for line in lines[:2]]
+    lines = [line for line in _without_heading(text).splitlines() if line.strip()]
+    rows = [dump_row(line) for line in lines[:2]]
     if not rows or rows[0] is None or not rows[0].data:
         return False
     first = rows[0]
     if len(rows) == 1 or rows[1] is None:
         return first.has_text and (cut or len(rows) == 1 or lines[1].strip() == REPEATED)
     follows = first.offset < rows[1].offset <= first.offset + len(first.data)
+    follows |= any(rows[1].follows(first, base) for base in BASES)
     return follows or (cut and len(lines) == 2 and first.has_text)
 
 
 def _dump(text: str) -> bytes:
     """Join the bytes of the lines; offsets say how many bytes each has."""
     data, last, repeated = bytearray(), b"", False
-    rows = list(_rows(text))
+    rows = _in_base(list(_rows(text)))
     start = rows[0].offset if isinstance(rows[0], Row) else 0
     for row, after in zip(rows, [*rows[1:], None], strict=True):
         if row is None:
@@ -177,12 +229,25 @@ def _dump(text: str) -> bytes:
     return bytes(data)
 
 
+def _in_base(rows: list[Row | None]) -> list[Row | None]:
+    """Read the offsets of a dump in the base in which the second line follows the first."""
+    pairs = ((one, after) for one, after in pairwise(rows) if one is not None and after is not None)
+    first, second = next(pairs, (None, None))
+    if first is None or second is None:
+        return rows
+    base = next((base for base in BASES if second.follows(first, base)), 16)
+    try:
+        return [row and row._replace(offset=int(row.digits, base)) for row in rows]
+    except ValueError as error:
+        raise HexError(f"offsets in base {base}: {error}") from None
+
+
 def _rows(text: str) -> Iterator[Row | None]:
     """Split a dump into lines; None where lines are left out that repeat the one before."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        row = _row(line)
+        row = dump_row(line)
         if row is None and line.strip() != REPEATED:
             raise HexError(f"line {number} is not a line of a dump: {line.strip()[:40]}")
         yield row
@@ -215,15 +280,16 @@ def _byte(number: str) -> int:
 def _literals(text: str) -> bytes:
     if text.lstrip().startswith("\\"):
         return _unescaped("".join(text.split()))
-    text = text.strip()
+    text = CALL.sub("", text.strip(), count=1)
     data, position = bytearray(), 0
     while position < len(text):
         match = LITERAL.match(text, position)
         if match is None:
             rest = text[position : position + 16]
             raise HexError(f"not a string literal at character {position + 1}: {rest}")
-        content = match[2]
-        data += _digits(content) if _is_digits(content) else _unescaped(content)
+        content = match["content"]
+        is_digits = match["kind"] in OF_DIGITS or _is_digits(content)
+        data += _digits(content) if is_digits else _unescaped(content)
         between = BETWEEN.match(text, match.end())
         assert between is not None  # it matches nothing, too
         position = between.end()

@@ -3,6 +3,8 @@
 Any other input is refused with the reason; nothing is decoded on a guess.
 """
 
+# over 300 lines: which format an input has, and how little of it is read to know that
+
 from __future__ import annotations
 
 import os
@@ -18,9 +20,10 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 import typer
 
-from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
+from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
 
 from . import hex_text
+from .captures.packet_text import is_packet_text
 from .hex_text import is_hex
 
 if TYPE_CHECKING:
@@ -32,12 +35,13 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Formats of input; `auto` is by the first bytes."""
+    """Formats of input; `auto` is by the first bytes. text: packets as text."""
 
     AUTO = "auto"
     CAPTURE = "capture"
     FRAMES = "frames"
     HEX = "hex"
+    TEXT = "text"
 
 
 HEAD_BYTES: Final = 8
@@ -149,8 +153,12 @@ def recognise(head: bytes, name: str) -> Format:
         return Format.CAPTURE
     if not head:
         raise InputError(f"{name}: empty")
+    if is_packet_text(head.decode("latin-1")):
+        return Format.TEXT
     if is_hex(head):
         return Format.HEX
+    if other := other_format(head):
+        raise InputError(f"{name}: {other}")
     size = int.from_bytes(head[:4], "big", signed=True)
     if len(head) >= HEAD_BYTES and 4 <= size <= DEFAULT_LIMITS.max_frame_bytes:
         return Format.FRAMES

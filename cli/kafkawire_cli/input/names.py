@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from kafkawire.display import most_similar
+from kafkawire.whole_numbers import whole_number
 
-from ..numbers import whole_number
 from .inputs import MissingOption
 
 if TYPE_CHECKING:

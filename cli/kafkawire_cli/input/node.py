@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from ..numbers import MAX_INT32, whole_number
+from kafkawire.whole_numbers import MAX_INT32, whole_number
+
 from .panels import Panel
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 import typer
 
-from kafkawire.display import plural, printable
+from kafkawire.display import host_and_port, plural, printable
+from kafkawire.whole_numbers import whole_number
 
 from .. import pipes
 from ..notes import print_note
-from ..numbers import whole_number
 from . import inputs
 from .captures.progress import progress
 from .directories import expand
@@ -28,6 +28,7 @@ from .inputs import InputError
 from .options import ReportOptions
 
 if TYPE_CHECKING:
+    from kafkawire.capture.files.listing import Directory
     from kafkawire.capture.tls.keylog import KeyLog
     from kafkawire.errors import CaptureError
     from kafkawire.reports.reading import Reading
@@ -116,15 +117,19 @@ class FileProblems:
             refuse(InputError(text))
 
 
-SHOWN: Final = 3
-"""Names of ignored files that are shown, at most."""
+def report_ignored(directory: Path, listed: Directory) -> None:
+    """Report what a directory has that is not read: files that are not captures, directories."""
+    from kafkawire.capture.files.listing import SHOWN, links_not_read, not_read
 
-
-def report_ignored(directory: Path, files: Sequence[Path]) -> None:
-    """Report the files of a directory that are not read, because they are not captures."""
-    names = [file.name for file in files[:SHOWN]] + ["..."] * (len(files) > SHOWN)
-    note = f"{plural(len(files), 'file')} ignored, not captures by name or content"
-    print_note(f"{directory}: {note}: {', '.join(names)}")
+    files, subdirectories = listed.ignored, listed.subdirectories
+    if files:
+        names = [file.name for file in files[:SHOWN]] + ["..."] * (len(files) > SHOWN)
+        note = f"{plural(len(files), 'file')} ignored, not captures by name or content"
+        print_note(f"{directory}: {note}: {', '.join(names)}")
+    if subdirectories:
+        print_note(f"{directory}: {not_read([each.name for each in subdirectories])}")
+    if listed.links:
+        print_note(f"{directory}: {links_not_read(listed.links)}")
 
 
 def check_output(outputs: Iterable[Path], files: Iterable[str | Path | None]) -> None:
@@ -288,7 +293,4 @@ def _resolved(text: str) -> list[str]:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise typer.BadParameter(f"{host!r}: {reason}", param_hint="--broker") from None
-    return [
-        f"[{address[0]}]:{port}" if family == socket.AF_INET6 else f"{address[0]}:{port}"
-        for family, *_, address in addresses
-    ]
+    return [host_and_port(str(address[0]), number) for *_, address in addresses]

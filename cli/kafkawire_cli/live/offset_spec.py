@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import typer
 
-from ..numbers import whole_number
+from kafkawire.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from kafkawire.client.consumer import TopicPartition

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from kafkawire.display import plural
+from kafkawire.whole_numbers import MAX_INT32, whole_number
 
 from ..input import cluster as live
 from ..input.options import Form, pairs
 from ..input.panels import Panel
-from ..numbers import MAX_INT32, whole_number
 from .changes import Change, ChangeOptions, ChangeReport
 from .completion import complete_topic
 from .unknown_names import check_configs, described_topics, similar_config

@@ -11,9 +11,9 @@ import typer
 
 from kafkawire.display import plural
 from kafkawire.errors import KafkaWireError
+from kafkawire.whole_numbers import MAX_INT32, whole_number
 
 from ..input.names import suggestion
-from ..numbers import MAX_INT32, whole_number
 
 if TYPE_CHECKING:
     from kafkawire.client.failures import BrokerError

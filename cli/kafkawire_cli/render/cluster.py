@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkawire.display import plural
+from kafkawire.display import host_and_port, plural
 
 from ..input.cluster_state import (
     MIN_ISR,
@@ -84,7 +84,7 @@ def _brokers(state: ClusterState) -> Section:
     rows = [
         (
             str(each.info.broker_id),
-            f"{each.info.host}:{each.info.port}",
+            host_and_port(each.info.host, each.info.port),
             each.info.rack or "",
             f"{leaders[each.info.broker_id]:,}",
             f"{replicas[each.info.broker_id]:,}",

@@ -25,7 +25,7 @@ from ..pipes import drop_output
 from .fitting import Column, chosen, fitted_line, fitted_table
 
 if TYPE_CHECKING:
-    from kafkawire.reports.reading import Reading
+    from kafkawire.reports.reading import Losses, Reading
 
 INDENT: Final = "  "
 """Indent of the lines of a section, and space between columns."""
@@ -99,7 +99,8 @@ def print_capture_report(
 ) -> None:
     """Print a report on captures.
 
-    A report that says that nothing was found says whether the capture has Kafka messages at all.
+    A report with a text of its own for nothing says whether the capture has Kafka messages at all,
+    and whole ones; others have sections about it.
     Exit 2 if a file was refused, because the report is incomplete, also if the output pipe was
     closed. Exit 130 if reading was interrupted.
     """
@@ -110,7 +111,18 @@ def print_capture_report(
         drop_output()
     if nothing != NOTHING and captures.where is None:
         note_problems_alone(captures.traffic, captures.watch.packets)
+        _note_losses(captures.losses)
     exit_if_incomplete(captures)
+
+
+def _note_losses(losses: Losses) -> None:
+    """Write a note on messages that the report knows only in part."""
+    if losses.messages and losses.bytes:
+        print_note(
+            f"{plural(losses.messages, 'message')} not whole in the capture "
+            f"({bytes_text(losses.bytes)} missing): the report lacks what was in them; "
+            "see kafkawire diagnose"
+        )
 
 
 def exit_if_incomplete(captures: Reading) -> None:

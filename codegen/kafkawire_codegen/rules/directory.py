@@ -71,7 +71,8 @@ def _unpaired(directory: Directory) -> Findings:
 def _pair_api_key(directory: Directory) -> Findings:
     for later, earlier in _pairs(directory):
         ours, theirs = later.schema.api_key, earlier.schema.api_key
-        if "apiKey" not in later.unread | earlier.unread and ours != theirs:
+        has_both = None not in (ours, theirs)  # else api-key-missing
+        if has_both and "apiKey" not in later.unread | earlier.unread and ours != theirs:
             yield later, "apiKey", f"the key is {ours}, but {theirs} in {earlier.schema.name}"
 
 

@@ -73,6 +73,14 @@ class Settings:
         self.effective.clear()
         self.effective.update((name, _normalized(name, value)) for name, value in effective.items())
 
+    def changed(self, source: ConfigSource, values: Mapping[str, str | None]) -> Settings:
+        """Return the settings with other dynamic values of a source, None for a deleted one."""
+        changed = Settings(self._static, self.keys, self.topic_keys)
+        merged = {**self._dynamic[source], **values}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        changed.set_dynamic({**self._dynamic, source: kept})
+        return changed
+
     def altered(self, source: ConfigSource) -> Mapping[str, str]:
         """Return the dynamic values of a source: for one broker or for all."""
         return self._dynamic[source]

@@ -12,7 +12,6 @@ from ...controller.operations.delegation_tokens import Principal
 from ...errors import EncodeError
 from ...messages.api_key import ApiKey
 from ...primitives import Message
-from ..fetched import Fetched
 from ..request import DELAYED, HandlerResult, Request
 from .envelope import (
     MUTATIONS,
@@ -27,7 +26,7 @@ from .repairs import drop_unknown_tags
 
 B = TypeVar("B", bound=Message)
 M = TypeVar("M", bound=Message, contravariant=True)
-R = TypeVar("R", bound=Message | Fetched, covariant=True)
+R = TypeVar("R", bound=Message, covariant=True)
 
 
 class Plan(Protocol[M, R]):
@@ -45,7 +44,7 @@ class AsItIs(Generic[B]):
         return body
 
 
-AnyPlan = Plan[Any, Message | Fetched]
+AnyPlan = Plan[Any, Message]
 Submit = Callable[[Request | None, Message, AnyPlan | None, float], None]
 """(client's request, what the machines get, plan, now). None: a request of the node itself."""
 

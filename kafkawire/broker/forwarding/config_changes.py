@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...configs import (
+    STORES,
     ResourceType,
     Update,
     config_error,
     group_configs,
     has_resources,
     listener_key,
+    prefixed,
     source_of,
 )
 from ...configs.rules import broker_error, group_error, key_error
@@ -29,6 +31,7 @@ from ...messages.incremental_alter_configs_request import IncrementalAlterConfig
 from ...primitives import Message
 from ...protocol import ErrorCode
 from ..configs import Settings, loggers
+from ..configs.stores import Stores
 from ..request import DELAYED, HandlerResult, Request
 from . import AnyPlan, ForwardingManager, Submit
 
@@ -38,9 +41,14 @@ ConfigsOf = Callable[[str], Mapping[str, str]]
 """Group -> the values set for it."""
 Changes = AlterConfigsRequest | IncrementalAlterConfigsRequest
 ASSIGNORS: Final = "group.streams.assignors"
-SECURITY: Final = ("ssl.key.", "ssl.keystore.", "ssl.truststore.")
-"""Keys that Kafka changes for one listener: `listener.name.NAME.ssl....`; not offered here."""
-FIXED: Final = frozenset({"cordoned.log.dirs", "listener.security.protocol.map", "listeners"})
+FIXED: Final = frozenset(
+    {
+        "cordoned.log.dirs",
+        "listener.security.protocol.map",
+        "listeners",
+        "ssl.engine.factory.class",
+    }
+)
 """Keys that Kafka changes while a broker runs; here they are those of its start."""
 Check = Callable[[Changes, str, Sequence[Any]], Problem | None]
 """Checks the changes of a resource by its name; None if the controller decides."""
@@ -85,7 +93,7 @@ class ConfigPlan:
 class CheckedForwarding(ForwardingManager):
     """The way of the clients of a broker to the active controller.
 
-    release: of the broker.
+    release: of the broker. listeners: their names. stores: of their certificates.
     """
 
     def __init__(
@@ -95,8 +103,12 @@ class CheckedForwarding(ForwardingManager):
         submit: Submit,
         configs_of_group: ConfigsOf,
         release: str,
+        listeners: Sequence[str],
+        stores: Stores,
     ) -> None:
         super().__init__(submit)
+        self._stores = stores
+        self._prefixes = tuple(prefixed(each, "") for each in listeners)
         self._release = release
         self._group_keys = group_configs(release)
         self._configs_of_group = configs_of_group
@@ -217,10 +229,20 @@ class CheckedForwarding(ForwardingManager):
             if reason is None and value is not None:
                 reason = config_error(self._settings.key(key), key, value)
             if reason is None and value is not None and key not in own:
-                of_listener = listener_key(key)
-                rule = key if of_listener is None else of_listener.name
-                reason = broker_error(rule, value, self._settings.text)
+                reason = self._range_problem(key, value)
+        if reason is None and name:
+            after = self._settings.changed(source_of(name), wanted)
+            reason = self._stores.problem(after, changed)
         return None if reason is None else (E.INVALID_REQUEST, reason)
+
+    def _range_problem(self, key: str, value: str) -> str | None:
+        """Return why the broker could not use a value; those of others' listeners are stored."""
+        of_listener = listener_key(key)
+        if of_listener is None:
+            return broker_error(key, value, self._settings.text)
+        if not key.startswith(self._prefixes):
+            return None
+        return broker_error(of_listener.name, value, self._settings.text)
 
 
 def _extends(config: Any) -> bool:
@@ -254,7 +276,7 @@ def _not_dynamic(updates: Mapping[str, Update], resource: str) -> str | None:
             key for key, update in updates.items() if update is Update.READ_ONLY
         ),
         "These security configs can be dynamically updated only per-listener using the listener "
-        "prefix": [key for key in of_one if key.startswith(SECURITY)],
+        "prefix": [key for key in of_one if key in STORES],
         "Cannot update these configs at default cluster level, broker id must be specified": (
             [] if resource else of_one
         ),

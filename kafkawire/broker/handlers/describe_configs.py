@@ -20,6 +20,7 @@ from ...configs import (
     has_resources,
 )
 from ...configs.topic_names import topic_name_error
+from ...display import host_and_port
 from ...messages.describe_configs_request import DescribeConfigsRequest, DescribeConfigsResource
 from ...messages.describe_configs_response import (
     DescribeConfigsResourceResult,
@@ -180,7 +181,9 @@ def _own(broker: Broker) -> dict[str, str]:
     sasl = bool(settings.items("sasl.enabled.mechanisms"))
     own = {SecurityProtocol.with_(sasl=sasl, tls=False).name: broker.endpoint}
     listeners = (broker.listeners or own).items()
-    listener = ",".join(f"{name}://{each.host}:{each.port}" for name, each in listeners)
+    listener = ",".join(
+        f"{name}://{host_and_port(each.host, each.port)}" for name, each in listeners
+    )
     values = {
         "advertised.listeners": listener,
         "broker.id": str(node_id),

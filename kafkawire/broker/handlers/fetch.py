@@ -26,7 +26,7 @@ v18  request +high_watermark
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...messages.fetch_request import FetchRequest
@@ -38,11 +38,10 @@ from ...messages.fetch_response import (
     PartitionData,
 )
 from ...protocol import ErrorCode
-from ...replication.fetch_params import READ_COMMITTED, fetch_of, session_fetch
+from ...replication.fetch_params import READ_COMMITTED, Target, fetch_of, params_of, targets_of
 from ...replication.fetching import MOVED
 from ..broker import Broker
-from ..fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext, Target, requested
-from ..fetched import Fetched
+from ..fetch_sessions import NO_SESSION, TOPIC_IDS_FROM, FetchContext, requested
 from ..forwarding import AsItIs
 from ..log.conversion import AS_STORED_FROM, convert
 from ..metadata_cache import MetadataCache
@@ -54,8 +53,6 @@ E = ErrorCode
 CURRENT_LEADER_FROM: Final = 16
 LEADER_FIELD_FROM: Final = 12
 """Clients get current leaders from 16 on (KIP-951), followers wherever the field is."""
-JOINED_BYTES: Final = 1 << 14
-"""Records of a partition up to this size are joined: a copy costs less than a write of its own."""
 
 
 class WithoutLeaders:
@@ -71,14 +68,14 @@ class WithoutLeaders:
 
 def handle(
     broker: Broker, request: Request, body: FetchRequest, _connection: Connection, now: float
-) -> FetchResponse | Fetched | Outcome:
+) -> FetchResponse | Outcome:
     """Read records, or delay the response; a consumer has a session, a follower has none."""
-    version = request.version
-    if request.is_from_follower:
+    version, params = request.version, params_of(body, request.version)
+    if params.is_from_follower:
         return broker.machines.respond(
             request,
             lambda replicas, token: replicas.fetches.fetch(
-                token, fetch_of(replicas.replicas, version, body), now
+                token, fetch_of(replicas.replicas, params, body, targets_of(body)), now
             ),
             AsItIs[FetchResponse]() if version >= LEADER_FIELD_FROM else WithoutLeaders(),
             now,
@@ -86,17 +83,18 @@ def handle(
     context = broker.sessions.resolve(body, version, now)
     if isinstance(context, ErrorCode):
         return FetchResponse(error_code=context)
-    context, refused = _readable(broker, request, context)
-    quota = broker.throttling.most_fetched(request)
+    refused: Sequence[Target] = ()
+    if broker.authorizer is not None:
+        context, refused = _readable(broker, request, context)
+    throttling = broker.throttling
+    quota = throttling.most_fetched(request) if throttling.limits_fetch else None
     read_committed = body.isolation_level == READ_COMMITTED
     return broker.machines.respond(
         request,
         lambda replicas, token: replicas.fetches.fetch(
-            token, session_fetch(replicas.replicas, version, body, context.targets, quota), now
+            token, fetch_of(replicas.replicas, params, body, context.targets, quota), now
         ),
-        FetchPlan(
-            request, broker.metadata, context, read_committed, quota, broker.throttling, refused
-        ),
+        FetchPlan(request, broker.metadata, context, read_committed, quota, throttling, refused),
         now,
     )
 
@@ -105,12 +103,10 @@ def _readable(
     broker: Broker, request: Request, context: FetchContext
 ) -> tuple[FetchContext, Sequence[Target]]:
     """Divide the partitions of a session into those that its client may read, and the others."""
-    if broker.authorizer is None:
-        return context, ()
     from ..guards.fetches import readable  # imported only with an authorizer
 
     targets, refused = readable(broker, request, context.targets, lambda target: target[:2])
-    return context._replace(targets=targets), refused
+    return replace(context, targets=targets), refused
 
 
 @dataclass(slots=True)
@@ -129,8 +125,8 @@ class FetchPlan:
     throttling: Throttling
     refused: Sequence[Target] = ()
 
-    def response(self, body: FetchResponse, now: float) -> FetchResponse | Fetched:
-        """Leave out what did not change in the session; do not copy large records.
+    def response(self, body: FetchResponse, now: float) -> FetchResponse:
+        """Leave out what did not change in the session.
 
         A client that exceeds its quota gets nothing, and its session stays as it is.
         """
@@ -144,7 +140,6 @@ class FetchPlan:
             self._leave_out_unchanged(body)
         if self.request.version < AS_STORED_FROM:
             self._convert(body)
-        batches: dict[int, list[bytes]] = {}
         leaders: dict[int, NodeEndpoint] = {}
         for topic in body.responses:
             for data in topic.partitions:
@@ -152,17 +147,12 @@ class FetchPlan:
                     data.aborted_transactions = None
                 if data.error_code:
                     self._adapt(data, topic.topic_id, leaders)
-                records = data.records or b""
-                if len(records) > JOINED_BYTES:
-                    data.records, batches[id(data)] = b"", [records]
         body.node_endpoints = list(leaders.values())
-        body.responses += self._refusals()
-        return Fetched(body, batches) if batches else body
+        body.responses += self._refusals() if self.refused else ()
+        return body
 
     def _refusals(self) -> list[FetchableTopicResponse]:
         """Return the responses of partitions that the client may not read."""
-        if not self.refused:
-            return []
         return error_response(requested(self.refused), E.TOPIC_AUTHORIZATION_FAILED).responses
 
     def _convert(self, body: FetchResponse) -> None:

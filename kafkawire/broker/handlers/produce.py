@@ -43,6 +43,7 @@ from ..topics import INTERNAL
 from ..transactions.verification import Errors
 
 E = ErrorCode
+NONE: Final = E.NONE
 ACKS: Final = frozenset({-1, 0, 1})
 NO_OFFSET: Final = -1
 RECORD_ERRORS_FROM: Final = 8
@@ -108,10 +109,10 @@ def _refused(broker: Broker, body: ProduceRequest, version: int) -> dict[int, Ap
     refused: dict[int, AppendResult] = {}
     index = 0
     for topic in body.topic_data:
-        name, error = topic.name, E.NONE
+        name, error = topic.name, NONE
         if version >= TOPIC_IDS_FROM:
             image = broker.metadata.image.topics.get(topic.topic_id)
-            name, error = ("", E.UNKNOWN_TOPIC_ID) if image is None else (image.name, E.NONE)
+            name, error = ("", E.UNKNOWN_TOPIC_ID) if image is None else (image.name, NONE)
         if name in INTERNAL and name in broker.metadata.topics:
             error = E.INVALID_TOPIC_EXCEPTION
         last = index + len(topic.partition_data)
@@ -193,7 +194,8 @@ class ProducePlan:
                     self._adapt(data, topic.name, topic.topic_id, leaders)
         if leaders:
             body.node_endpoints = list(leaders.values())
-        body.throttle_time_ms = self.throttling.produced(self.request, now)
+        if self.throttling.limits_produce:
+            body.throttle_time_ms = self.throttling.produced(self.request, now)
         return body
 
     def _adapt(

@@ -96,10 +96,10 @@ def check(
     transactional: whether the Produce is of a transaction that the broker knows.
     """
     try:
-        data = records or b""
+        data, is_one = records or b"", version >= ONE_BATCH_FROM
         # one batch of magic 2 is verified below, and need not be when its records are read
-        batches = list(RecordBatches(data, check_crcs=version < ONE_BATCH_FROM))
-        if version >= ONE_BATCH_FROM and (len(batches) != 1 or batches[0].magic != MAGIC):
+        batches = list(RecordBatches(data, check_crcs=not is_one))
+        if is_one and (len(batches) != 1 or batches[0].magic != MAGIC):
             raise RecordsRejected(
                 E.INVALID_RECORD,
                 f"Produce v{version} requires one batch of magic 2",
@@ -111,8 +111,8 @@ def check(
             )
         for batch in batches:
             _check_batch(batch, version, topic, transactional)
-        batch = batches[0] if version >= ONE_BATCH_FROM else _upconverted(batches)
-        content = _content(batch)
+        batch = batches[0] if is_one else _upconverted(batches)
+        timestamps, null_keys = _content(batch)
     except UnsupportedCompression as error:
         raise RecordsRejected(
             E.UNSUPPORTED_COMPRESSION_TYPE, str(error), content_checked=False
@@ -120,11 +120,13 @@ def check(
     except (CorruptBatch, DecodeError) as error:
         raise RecordsRejected(E.CORRUPT_MESSAGE, str(error), content_checked=False) from None
     period = _period(topic, wall_ms)
-    claims = [each for each in batches if each.log_append]
-    stamped = bool(claims) and any(_is_stamped(each, topic, period) for each in claims)
-    if not _are_valid(content, topic, period, stamped):
+    stamped = False
+    for each in batches:
+        stamped |= each.log_append and _is_stamped(each, topic, period)
+    earliest, latest = min(timestamps), max(timestamps)
+    lacks_keys = topic.compacted and null_keys
+    if stamped or lacks_keys or earliest < period.start or latest >= period.stop:
         _reject_records(batch, topic, period, stamped)
-    latest = max(content.timestamps)
     if topic.compression is not None and batch.compression != topic.compression:
         data = reencode(batch, topic.compression)
         batch = Batch(data, 0, len(data))
@@ -168,15 +170,8 @@ def _check_header(batch: Batch, transactional: bool) -> None:
         raise RecordsRejected(E.INVALID_RECORD, "producer id without epoch or sequence")
 
 
-class Content(NamedTuple):
-    """What is checked of the records of a batch. timestamps: their own; null_keys: how many."""
-
-    timestamps: tuple[int, ...]
-    null_keys: int
-
-
-def _content(batch: Batch) -> Content:
-    """Read the records without copying them.
+def _content(batch: Batch) -> tuple[tuple[int, ...], int]:
+    """Read the records without copying them; return their own timestamps, and how many null keys.
 
     Raises RecordsRejected for a malformed one, and for offsets that are not consecutive.
     """
@@ -190,7 +185,7 @@ def _content(batch: Batch) -> Content:
     offsets = unpack_from(numbers, columns.offset.numbers)
     if not offsets or offsets != tuple(range(first, first + columns.rows)):
         raise RecordsRejected(E.INVALID_RECORD, "offsets of a batch must be consecutive")
-    return Content(unpack_from(numbers, columns.timestamp.numbers), columns.key.nulls)
+    return unpack_from(numbers, columns.timestamp.numbers), columns.key.nulls
 
 
 def _as_created(batch: Batch) -> Batch:
@@ -218,15 +213,11 @@ def _is_stamped(batch: Batch, topic: Rules, period: range) -> bool:
     return topic.log_append_time or claimed == NO_TIMESTAMP or claimed not in period
 
 
-def _are_valid(content: Content, topic: Rules, period: range, stamped: bool) -> bool:
-    """Whether all keys and timestamps are allowed. stamped: with a log append time of a client."""
-    if stamped or (topic.compacted and content.null_keys):
-        return False
-    return period.start <= min(content.timestamps) and max(content.timestamps) < period.stop
-
-
 def _reject_records(batch: Batch, topic: Rules, period: range, stamped: bool) -> None:
-    """Raise RecordsRejected with the records that are invalid, if any is: -1 is no timestamp."""
+    """Raise RecordsRejected with the records that are invalid, if any is.
+
+    stamped: with a log append time of a client. A timestamp of -1 is a missing one.
+    """
     early, late = period.start, period.stop - 1
     bad: list[tuple[ErrorCode, RecordError]] = []
     for at, record in enumerate(_as_created(batch).records()):

@@ -103,8 +103,9 @@ class Connection:
             raise InvalidLength(f"invalid frame size {size}", "", 0)
         if size > max_bytes:
             raise LimitExceeded(f"frame of {size} bytes exceeds {config} ({max_bytes})", "", 0)
-        if len(buffer) < SIZE + size:
+        end = SIZE + size
+        if len(buffer) < end:
             return None
-        frame = bytes(memoryview(buffer)[SIZE : SIZE + size])
-        del buffer[: SIZE + size]
+        frame = bytes(memoryview(buffer)[SIZE:end])
+        del buffer[:end]
         return frame

@@ -22,7 +22,6 @@ from ..context import Context
 from ..effects import AwaitDrain, Close, Reply, Report
 from ..events import MutedUntil, ReplyDue
 from ..faults import Action, Fault
-from ..fetched import Fetched
 from ..forwarding.repairs import shorten_error_messages
 from ..request import Request
 from .connection import Connection
@@ -55,13 +54,13 @@ class RequestChannel:
         self.completions: dict[int, Complete] = {}
         """What completes the response to a request of which a part was refused."""
         self.error_response = error_response
-        self.before_response: Callable[[Request, Message | Fetched, float], None] | None = None
+        self.before_response: Callable[[Request, Message, float], None] | None = None
         """Throttles the client of a request, and says so in its response; None without quotas."""
         self._delayed: dict[int, list[bytes]] = {}
 
     # -- responses
 
-    def respond(self, reply_to: int, message: Message | Fetched, now: float) -> None:
+    def respond(self, reply_to: int, message: Message, now: float) -> None:
         """Send the response to a request, or what a fault leaves of it.
 
         Does nothing if its client has disconnected.
@@ -98,7 +97,7 @@ class RequestChannel:
         if auth is not None and auth.failed and not connection.closing:
             self.close(connection, f"{request.api_key.name}: authentication failed")
 
-    def report(self, request: Request, message: Message | Fetched | None, now: float) -> None:
+    def report(self, request: Request, message: Message | None, now: float) -> None:
         """Report a request and its response; the Fetch of a follower is not worth it."""
         context = self.context
         if context.reports and not request.is_from_follower:
@@ -152,7 +151,8 @@ class RequestChannel:
         del self.pending[request.reply_to]
         if self.completions:
             self.completions.pop(request.reply_to, None)
-        connection = self.connections[request.connection]
+        connection = self.connections.find(request.connection)
+        assert connection is not None  # its request is pending
         connection.busy = None
         if connection.buffer or connection.paused:
             self.scheduler.resume(connection)
@@ -223,9 +223,7 @@ class RequestChannel:
         self.context.emit(Close(connection.id, reason))
 
 
-def _encode(message: Message | Fetched, request: Request) -> list[bytes]:
-    if isinstance(message, Fetched):
-        return message.frame(request.version, request.correlation_id)
+def _encode(message: Message, request: Request) -> list[bytes]:
     try:
         return encode_response_buffers(message, request.version, request.correlation_id)
     except EncodeError:

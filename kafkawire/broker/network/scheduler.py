@@ -35,6 +35,7 @@ class RequestScheduler:
         self._context = context
         self.ready: deque[Connection] = deque()
         self.backlog: deque[Connection] = deque()
+        self.queues = self.ready, self.backlog
         self._touched: list[Connection] = []
 
     def received(self, connection: Connection) -> None:
@@ -42,7 +43,8 @@ class RequestScheduler:
         if connection.queued:
             self._touched.append(connection)
         else:
-            self.resume(connection)
+            connection.queued = True
+            self.ready.append(connection)
 
     def resume(self, connection: Connection) -> None:
         """Schedule a connection, before those of the backlog."""
@@ -59,15 +61,18 @@ class RequestScheduler:
         ready, backlog, touched = self.ready, self.backlog, self._touched
         while (ready or (with_backlog and backlog)) and requests > 0 and room > 0:
             connection = ready.popleft() if ready else backlog.popleft()
-            touched.append(connection)
             more = connection.has_work
             while more and requests > 0 and room > 0:
                 sent = self.sent
                 size = process(connection, now)
                 requests = 0 if connection.working else requests - 1
                 room -= size + self.sent - sent
-                waits = connection.buffer or connection.working
-                more = size > 0 and bool(waits) and connection.has_work
+                if not (size and (connection.buffer or connection.working)):
+                    more = False
+                    break
+                more = connection.has_work
+            if connection.buffer or connection.paused:
+                touched.append(connection)  # others are read from, and may be
             if more:
                 backlog.append(connection)  # its time slice is over, its requests may not be
                 break
@@ -76,8 +81,6 @@ class RequestScheduler:
             backlog.extend(ready)
             ready.clear()
         for connection in touched:
-            if not (connection.buffer or connection.paused):
-                continue  # it is read from, and may be
             if connection.paused is connection.may_read and not connection.closing:
                 connection.paused = not connection.paused
                 effect = PauseReading if connection.paused else ResumeReading

@@ -169,14 +169,15 @@ class SocketServer:
 
     def received(self, event: Received, now: float) -> None:
         """Buffer bytes of a client, and schedule its connection."""
-        connection = self.connections.find(event.connection)
+        connections = self.connections
+        connection = connections.find(event.connection)
         if connection is None or connection.closing or connection.throttled:
             return
         if not connection.buffer:
             connection.last_active = now
-        connections = self.connections
-        connection.buffer += event.data
-        connections.buffered += len(event.data)
+        data = event.data
+        connection.buffer += data
+        connections.buffered += len(data)
         self.scheduler.received(connection)
         if connections.buffered > connections.most_buffered:
             self.channel.close(*connections.excess())

@@ -7,45 +7,71 @@ the time in which requests are processed. Followers and other nodes have no quot
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from ...messages.fetch_response import FetchableTopicResponse, FetchResponse
 from ...messages.share_fetch_response import ShareFetchResponse
 from ...metadata.client_quotas import CONTROLLER_MUTATION, FETCH, PRODUCE, REQUEST, Quotas
-from ...primitives import Message
-from ...protocol import encode_frame
-from ..fetched import Fetched
+from ...protocol import ApiKey, encode_frame
 from ..network.request_channel import RequestChannel
 from ..request import Request
 from .client_quotas import ClientQuotas
 
 THROTTLE_TIME: Final = "throttle_time_ms"
+OF_QUORUM: Final = frozenset(
+    {
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.ENVELOPE,
+        ApiKey.FETCH,
+        ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.UPDATE_RAFT_VOTER,
+        ApiKey.VOTE,
+    }
+)
+"""The APIs of controllers that Kafka does not count the time of."""
 
 
 class Throttling:
-    """Counts bytes and time of clients against their quotas, and mutes those that exceed them."""
+    """Counts bytes and time of clients against their quotas, and mutes those that exceed them.
 
-    def __init__(self, quotas: ClientQuotas, channel: RequestChannel) -> None:
+    exempt: the APIs of which nothing is counted.
+    """
+
+    def __init__(
+        self,
+        quotas: ClientQuotas,
+        channel: RequestChannel,
+        exempt: Collection[int] = (),
+    ) -> None:
+        self._exempt = exempt
         self.quotas = quotas
         self._channel = channel
         self.counts_time = False
         """Whether anyone has a quota of request time."""
+        self.limits_produce = False
+        self.limits_fetch = False
 
     def publish(self, quotas: Quotas) -> None:
         """Take over the quotas of an image; each response passes here if any needs that."""
         self.quotas.publish(quotas)
         self.counts_time = self.quotas.limit(REQUEST)
+        self.limits_produce, self.limits_fetch = map(self.quotas.limit, (PRODUCE, FETCH))
         any_response = self.counts_time or self.quotas.limit(CONTROLLER_MUTATION)
         self._channel.before_response = self.responding if any_response else None
 
-    def responding(self, request: Request, message: Message | Fetched, now: float) -> None:
+    def responding(self, request: Request, body: Any, now: float) -> None:
         """Count the time of a request, and put into its response how long its client waits.
 
         The controller has put there for how long the client's changes of topics throttle it.
         """
-        if request.is_from_node:
+        if request.is_from_node or request.api_key in self._exempt:
             return
-        body: Any = message.message if isinstance(message, Fetched) else message
         throttle_ms = max(self._time_throttle_ms(request, now), getattr(body, THROTTLE_TIME, 0))
         if throttle_ms:
             if hasattr(body, THROTTLE_TIME):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from ...configs import listener_key
 from .authorizer import authorizer_of
@@ -10,9 +11,12 @@ from .jaas import check_jaas
 from .listener_tokens import check_tokens
 from .tls_principal import DEFAULT, MAPPING_RULES, mapping_rules
 
+ENGINE_FACTORY: Final = "ssl.engine.factory.class"
+DEFAULT_ENGINE_FACTORY: Final = "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory"
+
 
 def check_security(static: Mapping[str, str]) -> None:
-    """Raise ValueError for an unknown authorizer, and invalid rules, logins, listeners or keys.
+    """Raise ValueError for unknown classes, and invalid rules, logins, listeners or keys.
 
     MissingPackage for signed tokens without the extra `oauth`.
     """
@@ -22,5 +26,8 @@ def check_security(static: Mapping[str, str]) -> None:
         of_listener = listener_key(name)
         if of_listener is not None and of_listener.name == MAPPING_RULES:
             mapping_rules(value)
+        name = name if of_listener is None else of_listener.name
+        if name == ENGINE_FACTORY and value != DEFAULT_ENGINE_FACTORY:
+            raise ValueError(f"{name}={value!r}: expected {DEFAULT_ENGINE_FACTORY}")
     check_jaas(static)
     check_tokens(static)

@@ -56,6 +56,8 @@ class TransactionCoordinators:
         self.markers = markers.queue
         """They have deadlines of their own."""
         self._log = CoordinatorLog(metadata, machines, TRANSACTIONS_TOPIC)
+        self.work = (*self.markers.work, self._log.failed)
+        """All empty if `run` has nothing to do."""
         self._loaded: dict[int, TransactionCoordinator] = {}
         self._waiting: dict[int, Then] = {}
         self._count = 0
@@ -185,14 +187,9 @@ class TransactionCoordinators:
         if loaded is not None and key == self._log.key(key.partition):
             self._changed(loaded, loaded.committed(offset), now)
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether `run` has nothing to do."""
-        return self.markers.is_idle and not self._log.failed
-
     def run(self, now: float) -> None:
         """Send markers, complete transactions, and load the partitions whose append has failed."""
-        if self.is_idle:
+        if not any(self.work):
             return
         self._markers.send(now)
         done = deque(self.markers.take_done())

@@ -8,6 +8,7 @@ if the stream is in sync, that is, if a frame is known to begin there, or if its
 
     in sync --a gap inside a frame of known size--> skip its rest --> in sync
       `------ a gap elsewhere, an invalid size --> out of sync --a proven frame--> in sync
+                                                      `--a gap in a frame that its header names-->
 """
 
 # over 300 lines: one state machine over both directions
@@ -30,6 +31,7 @@ from ..frames.detection import (
     find_request,
     find_response,
     looks_like_request,
+    names_client,
 )
 from ..frames.framing import (
     Mark,
@@ -427,6 +429,8 @@ class Conversation:
             stream.skip -= size
             stream.position += size
             return [] if stream.skip else self._skipped(side)
+        if self.detected and not stream.in_sync and stream.held:
+            stream.in_sync = self._begins_frame(side, stream.peek())
         frame_size = stream.partial_frame() if self.detected else None
         rows = self._flush(side)
         stream.position += size
@@ -437,6 +441,21 @@ class Conversation:
             stream.in_sync = False
             self._lose_responses(side, packet)
         return rows
+
+    def _begins_frame(self, side: int, data: bytes) -> bool:
+        """Whether bytes of a side that is out of sync are the start of a frame, by its header.
+
+        The rest is missing, so that the body cannot prove it: the client id of a request, or the
+        correlation id of a request in flight.
+        """
+        if side == self.client:
+            return names_client(data, self.limits.max_frame_bytes, self._apis)
+        if not self._pairing.has_in_flight:
+            return False
+        candidate = find_response(
+            data, self._pairing.in_flight, self.limits.max_frame_bytes, self._apis
+        )
+        return candidate is not None and candidate.at == 0
 
     def _lose_responses(self, side: int, packet: int) -> None:
         """Handle missing frames of a side. packet: after which it goes on."""
@@ -462,7 +481,8 @@ class Conversation:
         partial = stream.partial_frame() if self.detected else None
         if partial is None:
             status = Status.TRUNCATED if self.detected and stream.in_sync else Status.UNPARSED
-            return self._give_up(side, stream.held, status, "truncated frame size")
+            reason = "truncated frame size" if status is Status.TRUNCATED else "out of sync"
+            return self._give_up(side, stream.held, status, reason)
         mark = stream.mark(stream.held)
         frame = stream.take(stream.held)[SIZE:]
         if side == self.client:

@@ -28,6 +28,11 @@ TopicKey: TypeAlias = str | bytes | None
 """The identity of a topic: its id, or its name; None if neither is known."""
 
 
+def topic_key(name: str | None, id: bytes | None) -> TopicKey:
+    """Return the `key` of the topic of a name and id, without the topic."""
+    return name or None if id is None or id == ZERO else id
+
+
 @final
 class Topic:
     """A topic that messages refer to by name, by id, or both; `name` is None until it is known.

@@ -18,7 +18,7 @@ from typing import Final
 
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_pcap, is_pcapng
-from .source import MAX_NESTING, Unpacked, is_compressed
+from .source import MAX_NESTING, Unpacked, is_compressed, not_a_capture
 
 HEAD: Final = 1 << 12
 """Bytes of content that are checked, and of a file that are read at a time."""
@@ -39,11 +39,11 @@ def check_head(stored: Iterable[bytes]) -> None:
     Raises TruncatedCapture if it is empty, CorruptCapture if no byte decompresses or none of the
     first STORED bytes is content, BadMagic if it is not a capture.
     """
-    content = unpacked_head(stored, MAGIC)
+    content, more = _content(stored, MAGIC)
     if not content:
         raise TruncatedCapture("empty")
     if not is_pcap(content) and not is_pcapng(content):
-        raise BadMagic(f"not a capture file (starts with {content[:MAGIC].hex(' ')})")
+        raise BadMagic(not_a_capture(_start(_joined(content, more), HEAD)[0], MAGIC))
 
 
 def unpacked_head(stored: Iterable[bytes], enough: int = HEAD) -> bytes:
@@ -52,19 +52,24 @@ def unpacked_head(stored: Iterable[bytes], enough: int = HEAD) -> bytes:
     stored: the file in parts, as stored; only those that are needed are taken. Raises
     CorruptCapture if no byte decompresses, or none of the first STORED bytes is content.
     """
+    return _content(stored, enough)[0][:enough]
+
+
+def _content(stored: Iterable[bytes], enough: int) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of the content, `enough` or all that there are, and the rest."""
     layers: list[Unpacked] = []
     first = _Stored(stored)
     head, parts = _start(iter(first), 4)
     while is_compressed(head[:4]) and len(layers) < MAX_NESTING:
         layers.append(Unpacked(_slices(_joined(head, parts))))
         head, parts = _start(iter(layers[-1]), 4)
-    content, _ = _start(_joined(head, parts), enough)
+    content, rest = _start(_joined(head, parts), enough)
     for layer in layers:
         if not content and isinstance(layer.problem, CorruptCapture):
             raise layer.problem
     if layers and not content and first.ended_early:
         raise CorruptCapture(f"no content in the first {STORED} bytes")
-    return content[:enough]
+    return content, rest
 
 
 class _Stored:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Protocol, TypeAlias
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
-from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd
+from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
 from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 from .blocks import Block, CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
@@ -100,7 +100,14 @@ def decoder_for(head: bytes) -> CaptureDecoder:
         return PcapngDecoder()
     if len(head) < 4:
         raise TruncatedCapture("truncated file: too short for a magic number", len(head))
-    raise BadMagic(f"not a capture file (starts with {head[:4].hex(' ')})")
+    raise BadMagic(not_a_capture(head, 4))
+
+
+def not_a_capture(head: bytes, shown: int) -> str:
+    """Return why a file that begins with these bytes is refused: its format, or bytes of it."""
+    other = other_format(head)
+    what = f": {other}" if other else f" (starts with {head[:shown].hex(' ')})"
+    return f"not a capture file{what}"
 
 
 def read_capture(source: str | Path | BinaryIO, watch: Watch | None = None) -> Capture:

@@ -12,7 +12,10 @@ from functools import cache, partial
 from typing import Final, NamedTuple
 
 from ...protocol.packages import OURS, package_named
+from ...whole_numbers import whole_number
 from ..rows import Status
+
+HIGHEST_ERROR: Final = 0x7FFF
 
 
 class Type(StrEnum):
@@ -85,7 +88,7 @@ def _error(text: str) -> str | None:
 
     plain = text.lower()
     digits = plain.removeprefix("error_").removeprefix("-")
-    if digits.isdecimal() and digits.isascii():
+    if whole_number(digits, HIGHEST_ERROR) is not None:
         return ErrorCode.name_of(int(plain.removeprefix("error_"))).lower()
     return plain if plain.upper() in ErrorCode.__members__ else None
 

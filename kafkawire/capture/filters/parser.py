@@ -24,6 +24,22 @@ OPERATORS: Final = (EQUAL, "!=", *ORDER, GLOB, "!~")
 INSTEAD: Final = {"=": "==", "<>": "!=", "=~": "~", "&&": "and", "&": "and", "||": "or", "|": "or"}
 """Operators of other languages -> those of this one."""
 
+FIELDS_ELSEWHERE: Final = {
+    **dict.fromkeys(("api_name", "api_key"), "api"),
+    **dict.fromkeys(("client_id", "clientid"), "client"),
+    **dict.fromkeys(("ip.addr", "ip.src", "ip.dst", "host"), "client_address"),
+    "tcp.stream": "connection",
+    **dict.fromkeys(("error_code", "errorcode"), "error"),
+    **dict.fromkeys(("topic_name", "topicname"), "topic"),
+    **dict.fromkeys(("partition_id", "partition_index"), "partition"),
+    **dict.fromkeys(("group_id", "groupid", "consumer_group"), "group"),
+    **dict.fromkeys(("len", "length", "frame.len"), "size"),
+    **dict.fromkeys(("frame.time", "timestamp"), "time"),
+    "frame.number": "packet",
+    **dict.fromkeys(("api_version", "apiversion"), "version"),
+}
+"""Names in tables, in Kafka's schemas and in Wireshark, without `kafka.` -> fields here."""
+
 KEYWORDS: Final = ("and", "or", "not", "in")
 
 PATTERNS: Final = frozenset({Type.NAME, Type.TEXT})
@@ -116,7 +132,12 @@ class _Parser:
             self._fail(f"expected a field before {token.text!r}; fields: {names}")
         field = self._fields.get(token.text.lower())
         if field is None:
-            hint = suggestion(token.text, {name: name for name in self._fields})
+            named = FIELDS_ELSEWHERE.get(token.text.lower().removeprefix("kafka."))
+            hint = (
+                suggestion(token.text, {name: name for name in self._fields})
+                if named not in self._fields
+                else f"; did you mean {named}?"
+            )
             self._fail(f"unknown field {token.text!r}; fields: {names}{hint}")
         self._at += 1
         return field

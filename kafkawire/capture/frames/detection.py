@@ -213,6 +213,18 @@ def check_request(
     return confidence
 
 
+def names_client(data: bytes, max_frame_bytes: int, apis: Apis = KAFKA_APIS) -> bool:
+    """Whether data begins with a request, as far as it goes, whose client id is ordinary text."""
+    candidate = request_at(data, 0, max_frame_bytes, apis)
+    if candidate is None or len(data) <= CLIENT_ID:
+        return False
+    if candidate.api_version < apis.api(candidate.api_key).ordinary:
+        return False  # a header without a client id, or of the package's own
+    if i64(read_i16_be(data, CLIENT_ID - 2)) <= 0 or not _is_ordinary(data, 0, apis):
+        return False
+    return check_request(data, 0, max_frame_bytes, apis=apis) is not Confidence.NO
+
+
 def find_response(
     data: bytes,
     in_flight: Callable[[int], InFlightRequest | None],

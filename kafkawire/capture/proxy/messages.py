@@ -19,6 +19,8 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, NamedTuple
 
+from ...display import host_and_port
+
 FIRST: Final = frozenset(b"P\r\x05C")
 """The first bytes of these protocols. No ordinary Kafka request begins with one of them."""
 
@@ -227,11 +229,7 @@ def _socks_target(message: bytes) -> str:
     kind, port = message[3], int.from_bytes(message[-2:])
     if kind == 3:
         return f"{_safe(message[5:-2])}:{port}"
-    return _host_port(ip_address(message[4:-2]), port)
-
-
-def _host_port(address: IPv4Address | IPv6Address, port: int) -> str:
-    return f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+    return host_and_port(str(ip_address(message[4:-2])), port)
 
 
 # -- PROXY headers
@@ -279,5 +277,5 @@ def _source_2(header: bytes) -> Source:
 
 
 def _addresses(ends: list[IPv4Address | IPv6Address], ports: list[int]) -> Source:
-    first, second = map(_host_port, ends, ports)
+    first, second = map(host_and_port, map(str, ends), ports)
     return Source(first, f"{first} to {second}")

@@ -112,9 +112,13 @@ def read_together(
             for item in _decoded(context, batch, columnar if wanted else None):
                 for each in rows:
                     each.handle(item)
+                if columnar.is_full():
+                    yield from columnar.batches()
         else:
-            columnar.handle(batch)
-        yield from columnar.batches()
+            start = 0
+            while start < len(batch):
+                start = columnar.handle(batch, start)
+                yield from columnar.batches()
         for each in rows:
             yield from each.batches()
     columnar.finish()

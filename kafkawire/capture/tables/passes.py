@@ -74,13 +74,32 @@ class Columnar:
             RecordColumns(context.name_topics, context.secrets) if RECORDS in tables else None
         )
 
-    def handle(self, batch: list[LocatedItem | Ended]) -> None:
-        """Handle some items, not decoded yet."""
-        for located in batch:
+    def handle(self, batch: list[LocatedItem | Ended], start: int) -> int:
+        """Handle items from an index on, not decoded yet, until a batch is full.
+
+        Return the index of the next one.
+        """
+        for index in range(start, len(batch)):
+            located = batch[index]
             if isinstance(located, Ended):
                 self.end(located)
             else:
                 self.add(located, None)
+            if self.is_full():
+                return index + 1
+        return len(batch)
+
+    def is_full(self) -> bool:
+        """Whether there are enough rows of a table for a batch.
+
+        An exchange has any number of rows of `partitions`, however small its messages are.
+        """
+        exchanges, partitions, records = self._exchanges, self._partitions, self._records
+        if exchanges is not None and exchanges.is_full(self._size):
+            return True
+        if partitions is not None and len(partitions.filled.rows) >= self._size:
+            return True
+        return records is not None and records.is_full(self._size)
 
     def end(self, ended: Ended) -> None:
         """Handle the end of a connection."""
@@ -181,7 +200,7 @@ class Columnar:
         size = self._size
         if self._exchanges is not None:
             rows = self._exchanges.filled.rows
-            if rows >= size or (last and rows):
+            if self._exchanges.is_full(size) or (last and rows):
                 self._context.name_topics()
                 batch = exchange_batch(self._exchanges.take_values())
                 for start in range(0, rows, size):

@@ -32,7 +32,7 @@ class GapReason(StrEnum):
 
 
 class DiscardReason(StrEnum):
-    """Why captured bytes that are not duplicates are in no run."""
+    """Why captured bytes that are not duplicates on an open connection are in no run."""
 
     LATE = "late"
     """They arrived after their gap had been reported."""
@@ -42,6 +42,8 @@ class DiscardReason(StrEnum):
     """Their sequence number is far out of the window."""
     AFTER = "after"
     """They arrived after the connection was closed, or in a RST segment."""
+    REPEATED = "repeated"
+    """They arrived after the connection was closed, and repeat what it delivered."""
 
 
 class CloseReason(StrEnum):

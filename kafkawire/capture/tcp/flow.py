@@ -310,14 +310,18 @@ class Flow:
     def reject(self, segment: Segment, reason: DiscardReason, out: list[Event]) -> None:
         """Count a segment that does not belong to the stream.
 
-        On an open connection it may still be a retransmission of delivered bytes.
+        It may still be a retransmission of delivered bytes. The totals of a closed connection
+        are final: there, it is a reason of its own.
         """
         start, data = self.position_of(segment.seq), segment.data
         packet, time_ns = segment.packet, segment.time_ns
-        if not self.connection.closed and start >= 0 and start + segment.size <= self.position:
-            self._retransmitted(start, data, packet, time_ns, out)
-        else:
-            self._discard(start, len(data), reason, packet, time_ns, out)
+        if start >= 0 and start + segment.size <= self.position:
+            if not self.connection.closed:
+                self._retransmitted(start, data, packet, time_ns, out)
+                return
+            if not self._delivered.compare(start, data).late:
+                reason = DiscardReason.REPEATED
+        self._discard(start, len(data), reason, packet, time_ns, out)
 
     def _policy(self) -> GapPolicy:
         policy = self._gap_policy

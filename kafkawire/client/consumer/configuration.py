@@ -14,9 +14,11 @@ from typing import Final, NamedTuple
 
 from ...configs.durations import duration_seconds
 from ...errors import LocalProtocolError
+from ...whole_numbers import whole_number
 from ..config import (
     CLIENT_KEYS,
     INT32,
+    INT64,
     MILLISECONDS,
     Key,
     Setting,
@@ -127,8 +129,9 @@ def reset(value: Setting) -> object:
     if isinstance(value, ResetPolicy):
         return value
     name, _, rest = str(value).partition(":")
-    if name == Reset.TIMESTAMP.value and rest.isdigit():
-        return ResetPolicy(Reset.TIMESTAMP, int(rest))
+    timestamp = whole_number(rest, INT64)
+    if name == Reset.TIMESTAMP.value and timestamp is not None:
+        return ResetPolicy(Reset.TIMESTAMP, timestamp)
     duration = duration_seconds(str(value))
     if duration is not None:
         return ResetPolicy(Reset.DURATION, round(duration * 1000))

@@ -235,7 +235,7 @@ class BrokerConnection:
             for queued in self.queue:
                 if queued.deadline <= now:
                     yield queued.fail(
-                        Reason.TIMED_OUT, f"not sent to {address_of(self.broker)} in time"
+                        Reason.TIMED_OUT, f"not sent to {self.broker.address} in time"
                     )
                 else:
                     remaining.append(queued)
@@ -267,12 +267,7 @@ class BrokerConnection:
             self.failures += 1
             self.not_before = now + self._backoff.after(self.failures, self._randomness.rng)
         retriable = closed.reason in RETRIABLE and not closed.fatal
-        detail = f"{address_of(self.broker)}: {closed.detail}"
+        detail = f"{self.broker.address}: {closed.detail}"
         while self.queue:
             yield self.queue.popleft().fail(closed.reason, detail, retriable)
         yield BrokerConnectionClosed(self.key, self.broker, closed)
-
-
-def address_of(broker: Broker) -> str:
-    """Return a broker's address for error messages."""
-    return f"{broker.host}:{broker.port}"

@@ -46,7 +46,6 @@ from .broker_connection import (
     Purpose,
     QueuedRequest,
     Randomness,
-    address_of,
 )
 from .broker_connections import BrokerConnections, least_loaded
 from .coordinators import Coordinators, Found
@@ -304,7 +303,7 @@ class Network:
             self._coordinators.on_disconnect(key.node)
         if not closed.deliberate:
             self._metadata_updater.request_update(frozenset())
-            address = address_of(effect.broker)
+            address = effect.broker.address
             self.view.last_error = f"{address}: {closed.detail}"
             yield Disconnected(address, closed.detail)
         if closed.fatal:

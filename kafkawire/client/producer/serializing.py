@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeAlias
 
 from ...records import Headers
 from ..failures import SerializationFailed
 from ..serialization import KEY, VALUE, KeyT, Serializer, T, ValueT, reason_of
+
+HeaderPairs: TypeAlias = Sequence[tuple[str, bytes | None]]
+"""Headers as users have them: a tuple or a list."""
 
 
 class ProducerRecord(NamedTuple, Generic[KeyT, ValueT]):

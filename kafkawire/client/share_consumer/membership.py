@@ -132,7 +132,7 @@ class Membership(HeartbeatingMember[ShareConsumerConfig]):
     def _broker(self, node: int) -> str:
         """Name a broker."""
         broker = self._view.brokers.get(node)
-        return "the broker" if broker is None else f"broker {broker.host}:{broker.port}"
+        return "the broker" if broker is None else f"broker {broker.address}"
 
     def _transition(self, state: MemberState) -> None:
         assert state in LEGAL[self.state], f"from {self.state.value} to {state.value}"

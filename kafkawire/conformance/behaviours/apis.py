@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...display import host_and_port
 from ...messages.api_key import ApiKey
 from ...messages.api_versions_request import ApiVersionsRequest
 from ...messages.api_versions_response import ApiVersionsResponse
@@ -132,7 +133,9 @@ async def _finds_coordinator(s: Session, version: int) -> None:
 
         host, port = await s.settled(attempt, "error code")
         brokers = {(each.host, each.port) for each in (await s.metadata([])).brokers}
-        expect_that((host, port) in brokers, f"{host}:{port} is not a broker of Metadata")
+        expect_that(
+            (host, port) in brokers, f"{host_and_port(host, port)} is not a broker of Metadata"
+        )
 
 
 async def _lists_groups(s: Session, version: int) -> None:

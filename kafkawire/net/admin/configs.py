@@ -28,6 +28,7 @@ from ...messages.incremental_alter_configs_request import (
 from ...messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from ...messages.list_config_resources_request import ListConfigResourcesRequest
 from ...messages.list_config_resources_response import ListConfigResourcesResponse
+from ...whole_numbers import whole_number
 from .calls import CallRunner, check
 from .values import ConfigEntry, ConfigResource, ConfigSynonym
 
@@ -88,9 +89,10 @@ def numbered(resource: object, argument: str) -> tuple[int, str]:
 
 
 def _broker_id(name: str, argument: str) -> int:
-    if not (name.isascii() and name.isdecimal() and int(name) <= INT32):
+    broker_id = whole_number(name, INT32)
+    if broker_id is None:
         raise InvalidValue(f"{name!r}: expected the id of a broker", argument)
-    return int(name)
+    return broker_id
 
 
 def destination(kind: int, name: str, otherwise: Destination) -> Destination:

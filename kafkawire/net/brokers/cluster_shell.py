@@ -9,9 +9,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ...broker import Endpoint
+from ...broker.configs import Settings
+from ...display import host_and_port
 from ...raft import Endpoint as ListenerAddress
 from ..server_config import ServerConfig
 from .shell import Observers, Shell, bound, reserved
+from .tls_stores import ListenerTls, TlsStores
 from .transport import Listener
 
 if TYPE_CHECKING:
@@ -72,11 +75,14 @@ class ClusterShell(Shell):
         """Yield the listeners of all brokers, with port 0 for any."""
         racks = self.config.racks
         planned = [self.plan.listener(name, self.config.host) for name in self._names]
+        settings = Settings(self.config.settings)
         for index in range(self.config.brokers):
             rack = racks[index] if index < len(racks) else None
             for each in planned:
                 endpoint = Endpoint(index + 1, each.host, each.port(index), rack)
-                yield Listener(endpoint, each.name, each.tls)
+                context = each.tls
+                tls = None if context is None else ListenerTls(settings, each.name, context)
+                yield Listener(endpoint, each.name, tls)
 
     @contextmanager
     def _bound(self, listeners: Iterable[Listener]) -> Iterator[dict[Listener, socket.socket]]:
@@ -124,6 +130,15 @@ class ClusterShell(Shell):
             with suppress(OSError):  # another process listens there already: the start says so
                 self._reserved[each] = reserved(each.endpoint.host, each.endpoint.port)
 
+    @property
+    def stores(self) -> dict[int, TlsStores]:
+        """The stores of certificates of each broker."""
+        brokers = {each.endpoint.node_id for each in self.listeners}
+        return {
+            node_id: TlsStores(each.tls for each in self._of(node_id) if each.tls is not None)
+            for node_id in brokers
+        }
+
     def _of(self, node_id: int) -> list[Listener]:
         """List the listeners of a broker."""
         return [each for each in self.listeners if each.endpoint.node_id == node_id]
@@ -141,4 +156,4 @@ class ClusterShell(Shell):
     def bootstrap_servers(self, listener: str) -> str:
         """Return the bootstrap servers of a listener, "" for a name that none has."""
         listening = [each.endpoint for each in self.listeners if each.name == listener]
-        return ",".join(f"{each.host}:{each.port}" for each in listening)
+        return ",".join(host_and_port(each.host, each.port) for each in listening)

@@ -33,6 +33,7 @@ from ...broker import (
     ResumeAccepting,
     ResumeReading,
 )
+from ...display import host_and_port
 from ...protocol.json_form import uuid_text
 from ..scoped import Scoped
 from .acceptor import Acceptor
@@ -61,11 +62,11 @@ FLOW_CONTROL: Final[Mapping[type, Callable[[ServerConnection], None]]] = {
 def bound(host: str, port: int) -> socket.socket:
     """Bind a socket of a listener. port 0: any. Raises OSError, whose filename is the address."""
     try:
-        return socket.create_server((host, port), backlog=BACKLOG)
+        return socket.create_server((host, port), family=_family(host), backlog=BACKLOG)
     except OSError as error:
-        is_name = isinstance(error, socket.gaierror)
-        reason = error.strerror if is_name else os.strerror(error.errno or 0)
-        raise OSError(error.errno, reason, f"{host}:{port}") from None
+        # its number may be one of getaddrinfo, which os.strerror does not know
+        reason = str(error.strerror).partition(" (while attempting")[0]
+        raise OSError(error.errno, reason, host_and_port(host, port)) from None
 
 
 def reserved(host: str, port: int) -> socket.socket:
@@ -73,7 +74,7 @@ def reserved(host: str, port: int) -> socket.socket:
 
     Raises OSError if another process listens there.
     """
-    sock = socket.socket()
+    sock = socket.socket(_family(host))
     try:
         if os.name == "posix":  # what is left of connections does not prevent it
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -82,6 +83,10 @@ def reserved(host: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def random_uuid(rng: random.Random) -> bytes:

@@ -15,6 +15,7 @@ from ...broker.configs import Settings
 PEM: Final = "PEM"
 KEYSTORE: Final = "ssl.keystore.location"
 KEYSTORE_TYPE: Final = "ssl.keystore.type"
+PASSWORDS: Final = ("ssl.keystore.password", "ssl.truststore.password")
 KEY_PASSWORD: Final = "ssl.key.password"
 TRUSTSTORE: Final = "ssl.truststore.location"
 TRUSTSTORE_TYPE: Final = "ssl.truststore.type"
@@ -44,7 +45,10 @@ def listener_tls(
     for name in NOT_SUPPORTED:
         if settings.of_listener(listener, name):
             raise ValueError(f"{name}: not supported, name a file in PEM format")
-    if settings.of_listener(listener, KEYSTORE):
+    for name in PASSWORDS:
+        if name in settings.effective or settings.own_of_listener(listener, name) is not None:
+            raise ValueError(f"{name}: a file in PEM format has none; {KEY_PASSWORD} is the key's")
+    if certificate_file(settings, listener) is not None:
         return _from_files(settings, listener)
     if default is None:
         raise ValueError(f"{KEYSTORE}: listener {listener} has TLS, and needs a certificate")
@@ -62,22 +66,24 @@ def load_certificate(path: str, password: str, context: ssl.SSLContext | None = 
     Raises ValueError, which names the file.
     """
     context = context or ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    passwords = [password]
     try:
         # a password, if an empty one: without it OpenSSL would ask for one on the terminal
-        context.load_cert_chain(path, password=password)
+        context.load_cert_chain(path, password=lambda: passwords.pop() if passwords else "")
     except ssl.SSLError:
         reason = "not a certificate and its private key in PEM format"
         hint = f", or {KEY_PASSWORD} is another" if password else ""
         raise ValueError(f"{path}: {reason}{hint}") from None
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
+    if password and passwords:
+        raise ValueError(f"{path}: the private key has no password, but {KEY_PASSWORD} is set")
 
 
 def _from_files(settings: Settings, listener: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = VERIFY[settings.of_listener(listener, CLIENT_AUTH)]
-    path = _pem(settings, listener, KEYSTORE, KEYSTORE_TYPE)
-    _load_keystore(settings, listener, path, context)
+    _load_keystore(settings, listener, context)
     _load_authorities(settings, listener, context, ssl.Purpose.CLIENT_AUTH)
     return context
 
@@ -90,16 +96,26 @@ def peer_tls(settings: Settings, listener: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     own = settings.own_of_listener(listener, IDENTIFICATION)
     context.check_hostname = bool(settings.text(IDENTIFICATION) if own is None else own)
-    path = _pem(settings, listener, KEYSTORE, KEYSTORE_TYPE)
-    if path:
-        _load_keystore(settings, listener, path, context)
+    _load_keystore(settings, listener, context)
     _load_authorities(settings, listener, context, ssl.Purpose.SERVER_AUTH)
     return context
 
 
-def _load_keystore(settings: Settings, listener: str, path: str, context: ssl.SSLContext) -> None:
+def certificate_file(settings: Settings, listener: str) -> tuple[str, str] | None:
+    """Return the file with a listener's certificate and the password of its key; None without one.
+
+    Raises ValueError, which names the key, for a format that is not supported.
+    """
+    path = _pem(settings, listener, KEYSTORE, KEYSTORE_TYPE)
+    return (path, settings.of_listener(listener, KEY_PASSWORD)) if path else None
+
+
+def _load_keystore(settings: Settings, listener: str, context: ssl.SSLContext) -> None:
+    file = certificate_file(settings, listener)
+    if file is None:
+        return
     try:
-        load_certificate(path, settings.of_listener(listener, KEY_PASSWORD), context)
+        load_certificate(*file, context)
     except ValueError as error:
         raise ValueError(f"{KEYSTORE}: {error}") from None
 
@@ -126,4 +142,6 @@ def _pem(settings: Settings, listener: str, name: str, type_name: str) -> str:
     type = settings.own_of_listener(listener, type_name) or type
     if type.upper() != PEM:
         raise ValueError(f"{type_name}: {type} is not supported: expected {PEM}")
+    if settings.own_of_listener(listener, name) == "":
+        raise ValueError(f"{name}: listener {listener} has no name of a file")
     return settings.of_listener(listener, name)

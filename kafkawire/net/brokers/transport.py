@@ -18,6 +18,7 @@ from .tls import TlsSession
 
 if TYPE_CHECKING:
     from .shell import Observers
+    from .tls_stores import ListenerTls
 
 CLOSE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds for a client to read the last responses before its connection is aborted."""
@@ -28,14 +29,14 @@ Address = tuple[str, int]
 
 
 class Listener(NamedTuple):
-    """Where a broker listens. name: where it has several. tls: None without it.
+    """Where a broker listens. name: where it has several. tls: of its connections, None without.
 
     shown: host and port that clients are shown, None for those of the endpoint.
     """
 
     endpoint: Endpoint
     name: str = ""
-    tls: ssl.SSLContext | None = None
+    tls: ListenerTls | None = None
     shown: tuple[str, int] | None = None
 
     @property
@@ -76,7 +77,7 @@ class ServerConnection(asyncio.Protocol):
         self._closing = False
         self._drain_awaited = False
         self._stream: int | None = None
-        self._tls = None if listener.tls is None else TlsSession(listener.tls)
+        self._tls = None if listener.tls is None else TlsSession(listener.tls.context)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)

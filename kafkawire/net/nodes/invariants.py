@@ -69,7 +69,7 @@ class ClusterInvariants:
     def _read_produced(self) -> None:
         """Note which batches were acknowledged."""
         for body, report, topic_ids in self._produced:
-            response = report.result
+            response = report.response
             if not isinstance(response, ProduceResponse):
                 continue
             sent = {

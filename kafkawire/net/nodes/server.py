@@ -12,7 +12,7 @@ import logging
 import random
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,8 +20,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from ...broker import Connected, Endpoint, Fault
+from ...broker.configs import Settings
 from ...client.network import transport
-from ...client.network.oauthbearer import OAuthBearerToken
+from ...client.network.oauthbearer import OAuthBearerToken, TokenProvider
 from ...client.security import TokenSource
 from ...client.unsecured_login import UnsecuredLogin
 from ...node import (
@@ -44,6 +45,7 @@ from ...storage import Disk
 from ..brokers.cluster_shell import epoch_ms
 from ..brokers.key_endpoints import KeyEndpoints
 from ..brokers.shell import Observers, Shell, random_uuid
+from ..brokers.tls_stores import ListenerTls, TlsStores
 from ..brokers.transport import Listener
 from ..clients.token_requests import TokenRequests
 from ..clients.token_sources import provider_of
@@ -82,18 +84,15 @@ class NodeServer(Shell):
         super().__init__(observers or Observers())
         self.start_clock()
         self.config = config = replace(config, epoch_ms=epoch_ms())
-        self._tls, self._peer_tls = tls, peer_tls
+        self._peer_tls = peer_tls
+        self._stores = _stores(config, tls, peer_tls)
         self.running = asyncio.Event()
         self.stopped: asyncio.Future[Stopped] = self.loop.create_future()
         self._sockets = dict(sockets)
         self._on_effect = on_effect
         self._peers: dict[int, Socket] = {}
         self._tokens = TokenRequests(self.handle)
-        self._providers = {
-            each.listener: provider
-            for each in (config.broker_login, config.controller_login)
-            if (provider := provider_of(_token_source(each))) is not None
-        }
+        self._providers = _providers(config.broker_login, config.controller_login)
         """Of tokens, by the listener that a connection leads to."""
         self._stopping = False
         rng = random.SystemRandom()
@@ -104,6 +103,7 @@ class NodeServer(Shell):
             front,
             reports=self.observers.on_report is not None,
             key_sources=self._keys.sources,
+            stores={config.node_id: self._stores},
         )
         self.machine = self._front = NodeFront(node, config, new_uuid, rng.random, options)
 
@@ -122,7 +122,7 @@ class NodeServer(Shell):
     def _accept(self, name: str) -> None:
         bound = self._sockets[name]
         endpoint = Endpoint(self.config.node_id, *bound.getsockname()[:2])
-        self.listen(Listener(endpoint, name, self._tls.get(name)), bound)
+        self.listen(Listener(endpoint, name, self._stores.listeners.get(name)), bound)
 
     async def serving(self) -> bool:
         """Wait until the broker serves clients; False if the node has stopped before."""
@@ -187,11 +187,9 @@ class NodeServer(Shell):
         """Carry out an effect of a connection to another node, or of the node itself."""
         match effect:
             case transport.Connect():
-                self._peers[effect.connection] = Socket(
-                    self,
-                    effect,
-                    self._peer_tls.get(self._front.peers.listener_of(effect.connection)),
-                )
+                listener = self._front.peers.listener_of(effect.connection)
+                context = self._stores.peer(listener) or self._peer_tls.get(listener)
+                self._peers[effect.connection] = Socket(self, effect, context)
             case transport.Write():
                 self._peers[effect.connection].write(effect.buffers)
             case transport.Close():
@@ -227,6 +225,22 @@ class NodeServer(Shell):
         """Remove a connection to another node that has closed."""
         self._tokens.cancel(socket.number)
         self._peers.pop(socket.number, None)
+
+
+def _stores(
+    config: NodeConfig, tls: Mapping[str, ssl.SSLContext], peers: Collection[str]
+) -> TlsStores:
+    """Return the stores of the listeners with TLS. peers: those on which it connects to others."""
+    between, settings = config.inter_broker_listener, Settings(config.static)
+    return TlsStores(
+        ListenerTls(settings, name, context, connects=name in peers, is_verified=name == between)
+        for name, context in tls.items()
+    )
+
+
+def _providers(*logins: Login) -> dict[str, TokenProvider]:
+    providers = ((each.listener, provider_of(_token_source(each))) for each in logins)
+    return {listener: each for listener, each in providers if each is not None}
 
 
 def _token_source(login: Login) -> TokenSource | None:

@@ -17,6 +17,7 @@ from uuid import NAMESPACE_DNS, uuid5
 from ...broker.configs import Settings
 from ...broker.security.listeners import CONTROLLER
 from ...broker.security.protocols import SecurityProtocol
+from ...display import host_and_port
 from ...messages.user_scram_credential_record import UserScramCredentialRecord
 from ...node import NodeConfig
 from ...node.front.options import FrontOptions
@@ -80,7 +81,7 @@ class Prepared:
     def clients(self) -> dict[str, str]:
         """Where clients reach the node by the names of its listeners, as `host:port`."""
         bound_to = ((each, self.sockets[each].getsockname()) for each in self.plan.clients)
-        return {name: f"{host}:{port}" for name, (host, port, *_) in bound_to}
+        return {name: host_and_port(host, port) for name, (host, port, *_) in bound_to}
 
     @property
     def _settings(self) -> Settings:

@@ -37,6 +37,7 @@ from ...storage import AppendRejected as Refused
 SIZES_KEPT: Final = 1024
 CLIENT: Final = AppendOrigin.CLIENT
 COORDINATOR: Final = AppendOrigin.COORDINATOR
+FAILURES: Final = (KafkaStorageError, CorruptFile)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -50,11 +51,8 @@ def of_directory(
     def guarded(self: StoredReplicaLog, /, *arguments: P.args, **keywords: P.kwargs) -> T:
         try:
             return method(self, *arguments, **keywords)
-        except KafkaStorageError as error:
-            raise LogOffline(str(error)) from None
-        except CorruptFile as error:
-            self.report(error)
-            raise LogOffline(str(error)) from None
+        except FAILURES as error:
+            raise self.offline(error) from None
 
     return guarded
 
@@ -106,10 +104,11 @@ class StoredReplicaLog:
         """The log as the log manager has it: it may move to another directory."""
         return self._place.log
 
-    def report(self, damage: CorruptFile) -> None:
-        """Report that a file of the log is damaged."""
-        if self._on_damage is not None:
-            self._on_damage(self.partition, damage)
+    def offline(self, error: KafkaStorageError | CorruptFile) -> LogOffline:
+        """Return what is raised where the log directory fails; report that a file is damaged."""
+        if isinstance(error, CorruptFile) and self._on_damage is not None:
+            self._on_damage(self.partition, error)
+        return LogOffline(str(error))
 
     # -- offsets
 
@@ -149,7 +148,8 @@ class StoredReplicaLog:
 
     # -- writing
 
-    @of_directory
+    # what each record takes is not decorated
+
     def append_as_leader(
         self, batches: Sequence[ValidatedBatch], leader_epoch: int, internal: bool = False
     ) -> LogAppendInfo:
@@ -167,6 +167,8 @@ class StoredReplicaLog:
         except Refused as error:
             checked = error.error is not ErrorCode.RECORD_LIST_TOO_LARGE
             raise AppendRejected(error.error, error.reason, content_checked=checked) from None
+        except FAILURES as error:
+            raise self.offline(error) from None
         if info.duplicate is not None:  # Kafka's clients get its timestamp, also of CreateTime
             return LogAppendInfo(info.first_offset, info.last_offset, info.max_timestamp)
         self._sizes.append(info.last_offset + 1, len(data))
@@ -216,14 +218,17 @@ class StoredReplicaLog:
 
     # -- reading
 
-    @of_directory
     def read(self, offset: int, max_bytes: int, max_offset: int, at_least_one: bool) -> bytes:
         """Return whole batches from the one with `offset` on, all before `max_offset`."""
         log = self._place.log
-        first = max(offset, log.log_start_offset)
-        if first >= min(max_offset, log.log_end_offset):
+        if offset < log.log_start_offset:
+            offset = log.log_start_offset
+        if offset >= max_offset or offset >= log.log_end_offset:
             return b""
-        parts = log.read(first, max_bytes, at_least_one, max_offset)
+        try:
+            parts = log.read(offset, max_bytes, at_least_one, max_offset)
+        except FAILURES as error:
+            raise self.offline(error) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def size_between(self, start: int, end: int) -> int:
@@ -232,7 +237,7 @@ class StoredReplicaLog:
             return 0
         size = self._sizes.between(start, end)
         if size is None:
-            with suppress(KafkaStorageError, CorruptFile):
+            with suppress(*FAILURES):
                 size = self.log.bytes_from(start) - self.log.bytes_from(end)
         return size or 0
 

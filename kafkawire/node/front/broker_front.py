@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ...broker.broker import Broker
 from ...broker.configs import Settings
+from ...broker.configs.stores import NoStores
 from ...broker.control_state import ControlState
 from ...broker.events import (
     CommitExpired,
@@ -37,7 +38,7 @@ from ...broker.groups.leadership import GroupCoordinators
 from ...broker.metadata_cache import MetadataCache
 from ...broker.network.socket_server import SocketServer
 from ...broker.quotas.client_quotas import ClientQuotas
-from ...broker.quotas.throttling import Throttling
+from ...broker.quotas.throttling import OF_QUORUM, Throttling
 from ...broker.security.authorizer import authorizer_of
 from ...broker.share.dead_letters import DeadLetters
 from ...broker.share.end_offsets import EndOffsets
@@ -50,7 +51,7 @@ from ...broker.transactions.producer_ids import ProducerIds
 from ...configs import ResourceType, source_of
 from ...messages.allocate_producer_ids_request import AllocateProducerIdsRequest
 from ...messages.create_topics_request import CreateTopicsRequest
-from ...metadata import MetadataDelta, MetadataImage, TopicIdPartition
+from ...metadata import ConfigResource, MetadataDelta, MetadataImage, TopicIdPartition
 from ...metadata.client_quotas import CONNECTION_CREATION
 from ...primitives import Message
 from ...replication import AppendCompleted
@@ -82,6 +83,7 @@ class BrokerFront:
         self._listeners = listeners
         self._settings = settings
         self._node_id = node_id
+        self._stores = options.stores.get(node_id, NoStores())
         self._submit = submit = machines.submit
         self._is_broker = machines.is_broker
         """Key -> (value, resource) of what is set dynamically."""
@@ -94,6 +96,8 @@ class BrokerFront:
         """What the clients of each listener are shown."""
         self.metadata = metadata = self._shown[main]
         self.throttling = Throttling(ClientQuotas(settings), channel)
+        self._throttled = [self.throttling]
+        """Those of the brokers' listeners, and of the controllers': each counts for itself."""
         voters = len(config.voters.voters)
         self._creation = TopicCreation(settings, metadata, voters, submit, options.topics)
         self._producer_ids = ProducerIds(node_id, machines.broker_epoch, channel, submit)
@@ -142,6 +146,8 @@ class BrokerFront:
                 submit,
                 metadata.group_configs,
                 context.release,
+                tuple(listeners.endpoints),
+                self._stores,
             ),
             self._creation,
             self._coordinators,
@@ -162,8 +168,11 @@ class BrokerFront:
         """Return what the handlers of each listener work with."""
         if listeners is not self._listeners or not self._is_broker:
             name = next(iter(listeners.endpoints))
+            throttling = Throttling(ClientQuotas(self._settings), listeners.channel, OF_QUORUM)
+            self._throttled.append(throttling)
             broker = replace(
                 self.broker,
+                throttling=throttling,
                 apis=listener_apis(self._config, name),
                 context=listeners.context,
                 channel=listeners.channel,
@@ -193,13 +202,16 @@ class BrokerFront:
             each.publish(image, delta)
         if delta.configs:
             self._apply_configs(image)
+            if ConfigResource(ResourceType.BROKER, str(self._node_id)) in delta.configs:
+                self._stores.renew(self._settings)
         if delta.configs or delta.deleted_topics:
             self.broker.rules.clear()
         authorizer = self.broker.authorizer
         if authorizer is not None:
             authorizer.publish(image.acls, delta.acls)
         if delta.quotas:
-            self.throttling.publish(image.quotas)
+            for throttling in self._throttled:
+                throttling.publish(image.quotas)
             quotas = self.throttling.quotas
             limited = quotas.limit(CONNECTION_CREATION)
             self._listeners.quotas.throttle_ms = quotas.record_connection if limited else None

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from math import inf
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from ...broker import Connected, Disconnected, Drained, Endpoint, Fault, Received, Unreadable
@@ -51,6 +52,7 @@ from .options import DEFAULT, FrontOptions
 from .peers import Outcome, Peers
 
 LOG: Final = logging.getLogger("kafkawire.node")
+EARLIEST: Final = attrgetter("earliest")
 PASSES: Final = 4
 """How often the listeners are served in one call, while the machines have responses for them."""
 
@@ -109,10 +111,10 @@ class NodeFront:
         self._served = list(dict.fromkeys(self._listeners.values()))
         for each in self._served:
             each.serve(self.broker.brokers_of(each))
-        self._with_scheduler = [(each, each.scheduler) for each in self._served]
+        self._schedulers = [(each.scheduler, each.process) for each in self._served]
+        self._requests = [queue for each, _ in self._schedulers for queue in each.queues]
         self._coordinators = self.broker.transactions.coordinators
-        self._sources = node.next_deadline, self._coordinators.markers.next_deadline
-        """Who has deadlines, besides those that are kept in `Deadlines`."""
+        self._of_transactions = self._coordinators.work
         self._deadlines = self._kept_deadlines()
         self._failed = self.broker.failed_appends
 
@@ -219,15 +221,14 @@ class NodeFront:
         """
         if self.machines.node.stopped:
             return None
-        earliest = self._now if self.machines.effects else inf
-        for _, scheduler in self._with_scheduler:
-            if scheduler.ready or scheduler.backlog:
-                earliest = self._now
-        for each in self._deadlines:
-            if each.earliest < earliest:
-                earliest = each.earliest
-        for next_deadline in self._sources:
-            due = next_deadline()
+        earliest: float = min(map(EARLIEST, self._deadlines))
+        if (self.machines.effects or any(self._requests)) and self._now < earliest:
+            earliest = self._now
+        due = self.machines.node.next_deadline()
+        if due is not None and due < earliest:
+            earliest = due
+        if any(self._of_transactions):
+            due = self._coordinators.markers.next_deadline()
             if due is not None and due < earliest:
                 earliest = due
         return None if earliest == inf else earliest
@@ -254,18 +255,18 @@ class NodeFront:
     def _finish(self, now: float, *, with_backlog: bool = False) -> list[Effect]:
         """Handle what the machines returned, and serve the listeners."""
         self._now = now
-        machines, node = self.machines, self.machines.node
+        machines = self.machines
+        node = machines.node
         for _ in range(PASSES):
-            if machines.effects or not self._coordinators.is_idle:
+            if machines.effects or any(self._of_transactions):
                 self._drain(now)
             if node.stopped:
                 break
-            for listeners, scheduler in self._with_scheduler:
+            for scheduler, process in self._schedulers:
                 if scheduler.ready or (with_backlog and scheduler.backlog):
-                    listeners.run(now, with_backlog=with_backlog)
-            for failed in self._failed:
-                if failed and not node.stopped:
-                    self.broker.reload_failed(now)
+                    scheduler.run(process, now, with_backlog=with_backlog)
+            if any(self._failed) and not node.stopped:
+                self.broker.reload_failed(now)
             if not machines.effects:
                 break
         effects = self._effects.copy()
@@ -284,16 +285,17 @@ class NodeFront:
                 self._machine_effect(effects.popleft(), now)
             if self.machines.node.stopped:
                 return
-            self._coordinators.run(now)
+            if any(self._of_transactions):
+                self._coordinators.run(now)
             if not effects:
                 return
 
     def _machine_effect(self, effect: NodeEffect, now: float) -> None:
         match effect:
-            case HighWatermarkAdvanced():
-                self.broker.committed(effect.key, effect.offset, now)
             case Respond():
                 self._respond(effect, now)
+            case HighWatermarkAdvanced():
+                self.broker.committed(effect.key, effect.offset, now)
             case SendRequest():
                 self._carry_out(self.peers.send(effect, now), now)
             case Published():
@@ -314,19 +316,19 @@ class NodeFront:
         submitted = self.machines.responded(effect)
         if submitted is None:
             return
-        request = submitted.request
+        request, body, plan = submitted
         if request is None:
-            self.broker.responded(submitted.body, effect.body, now)
+            self.broker.responded(body, effect.body, now)
             return
         name = self._at.get(request.connection)
         if name is None:
             return  # the client has disconnected
         listeners = self._listeners[name]
-        if effect.body is None or submitted.plan is None:
+        if effect.body is None or plan is None:
             listeners.channel.end(request.reply_to, now)
             return
         try:
-            response = submitted.plan.response(effect.body, now)
+            response = plan.response(effect.body, now)
         except Exception:
             LOG.exception("the response to %s v%d", request.api_key.name, request.version)
             listeners.channel.fail(request.reply_to, ErrorCode.UNKNOWN_SERVER_ERROR, now)

@@ -26,6 +26,7 @@ from ...broker.events import (
 )
 from ...broker.handlers import Handler, error_response
 from ...broker.network.acceptors import ConnectionQuotas
+from ...broker.network.scheduler import Process
 from ...broker.network.socket_server import SocketServer
 from ...broker.request import Request
 from ...broker.request_handler import RequestHandler
@@ -97,10 +98,11 @@ class Listeners:
         """Handle an event of a connection."""
         _HANDLERS[type(event)](self, event, now)
 
-    def run(self, now: float, *, with_backlog: bool) -> None:
-        """Process requests for one time slice. with_backlog: as `RequestScheduler.run` has it."""
+    @property
+    def process(self) -> Process:
+        """What processes a request of a connection."""
         assert self._request_handler is not None
-        self.scheduler.run(self._request_handler.process, now, with_backlog=with_backlog)
+        return self._request_handler.process
 
     def _connected(self, event: Connected, now: float) -> None:
         self.server.connected(event, self._protocol_of(event.listener), now)

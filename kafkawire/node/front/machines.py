@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from ...broker.fetched import Fetched
 from ...broker.forwarding import AnyPlan, Plan, Submitted
 from ...broker.machines import Controllers
 from ...broker.request import DELAYED, Outcome, Request
@@ -34,7 +33,7 @@ from ..events import Event, RequestReceived
 from ..node import Node
 
 M = TypeVar("M", bound=Message)
-R = TypeVar("R", bound=Message | Fetched)
+R = TypeVar("R", bound=Message)
 NO_EPOCH: Final = -1
 
 
@@ -94,8 +93,9 @@ class NodeMachines:
     def responded(self, effect: Respond) -> Submitted | None:
         """Return the request of a response."""
         submitted = self._submitted.pop(effect.token, None)
-        if submitted is not None and submitted.request is not None:
-            self._delayed.pop(submitted.request.connection, None)
+        request = None if submitted is None else submitted.request
+        if request is not None:
+            self._delayed.pop(request.connection, None)
         return submitted
 
     def forget(self, connection: int) -> None:
@@ -116,13 +116,13 @@ class NodeMachines:
         now: float,
     ) -> R | Outcome:
         """Let the replica manager handle a request; its response may be delayed."""
-        self._tokens += 1
-        response, effects = self.node.call(operation, self._tokens, now)
+        self._tokens = token = self._tokens + 1
+        response, effects = self.node.call(operation, token, now)
         self.effects += effects
         if response is not None:
             return plan.response(response, now)
-        self._submitted[self._tokens] = Submitted(request, request.body, plan)
-        self._delayed[request.connection] = self._tokens
+        self._submitted[token] = Submitted(request, request.body, plan)
+        self._delayed[request.connection] = token
         return DELAYED
 
     def append(

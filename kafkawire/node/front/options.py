@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ...broker.context import no_time
 
 if TYPE_CHECKING:
+    from ...broker.configs.stores import Stores
     from ...broker.control_state import Ensemble
     from ...broker.security.signed_tokens import KeySource
 
@@ -22,7 +23,7 @@ class FrontOptions:
     group coordinator loads. reports: whether requests are reported, with `Report`. ensemble: what
     brokers before 2.8 read in ZooKeeper; None without it. clock: returns the seconds that the
     thread has worked, for the quotas of request time. key_sources: of signed tokens that servers
-    have the keys of, by listener.
+    have the keys of, by listener. stores: of certificates, by node.
     """
 
     passwords: Mapping[str, str] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class FrontOptions:
     ensemble: Ensemble | None = None
     clock: Callable[[], float] = no_time
     key_sources: Mapping[str, KeySource] = field(default_factory=dict)
+    stores: Mapping[int, Stores] = field(default_factory=dict)
 
 
 DEFAULT: Final = FrontOptions()

@@ -9,7 +9,7 @@ has one response, or None when its connection fails, it has no version in common
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ...broker.deadlines import Deadlines
@@ -39,7 +39,7 @@ from ..logins import NO_LOGIN, Login
 
 OWNER: Final = "node"
 SOFTWARE: Final = ("kafkawire", "node")
-FRAME_BYTES: Final = 100 << 20
+LIMITS: Final = Limits(max_frame_bytes=100 << 20)
 Address = tuple[str, int]
 
 
@@ -83,17 +83,17 @@ class Peers:
         brokers: Login = NO_LOGIN,
         controllers: Login = NO_LOGIN,
     ) -> None:
-        settings = ConnectionSettings(
-            client_id=client_id,
-            software=SOFTWARE,
-            request_timeout_s=timeout,
-            setup_timeout_s=timeout,
-            max_in_flight=1,
-            limits=Limits(max_frame_bytes=FRAME_BYTES),
-        )
         self._logins = {False: brokers, True: controllers}
         self._settings = {
-            to_controller: replace(settings, credentials=each.credentials)
+            to_controller: ConnectionSettings(
+                client_id=client_id,
+                software=SOFTWARE,
+                request_timeout_s=timeout,
+                setup_timeout_s=timeout,
+                credentials=each.credentials,
+                max_in_flight=1,
+                limits=LIMITS,
+            )
             for to_controller, each in self._logins.items()
         }
         self._timeout = timeout

@@ -23,6 +23,7 @@ from ...messages.alter_user_scram_credentials_request import ScramCredentialUpse
 from ...messages.user_scram_credential_record import UserScramCredentialRecord
 from ...metadata import METADATA_VERSION
 from ...metadata.versions import SCRAM
+from ...whole_numbers import whole_number
 
 VALUE: Final = re.compile(r"([^=\[\]]+)=\[(.*)\]", re.DOTALL)
 FORM: Final = "MECHANISM=[name=NAME,password=PASSWORD]"
@@ -93,8 +94,8 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _iterations(text: str) -> int:
-    iterations = int(text) if text.isascii() and text.isdecimal() else 0
-    if iterations not in ITERATIONS:
+    iterations = whole_number(text, ITERATIONS.stop - 1)
+    if iterations is None or iterations < ITERATIONS.start:
         raise ValueError(f"iterations: expected {ITERATIONS.start} to {ITERATIONS.stop - 1}")
     return iterations
 

@@ -95,6 +95,8 @@ class RaftManager:
         """All committed records before this offset went to the rest of the node."""
         self._since_snapshot = 0
         """The bytes of those that the latest snapshot does not have."""
+        self._own: dict[OffsetAndEpoch, list[Message]] = {}
+        """What this node appended as the leader and is not committed: it need not be decoded."""
 
     def _read_quorum_state(self) -> str | None:
         """Read the file `quorum-state`; CorruptFile if it is not a valid one."""
@@ -131,10 +133,11 @@ class RaftManager:
 
     def _outputs(self, effects: list[RaftEffect]) -> list[Output]:
         outputs: list[Output] = []
+        quorum_state: str | None = None
         for effect in effects:
             match effect:
                 case PersistQuorumState():
-                    self.log.write_quorum_state(effect.text)
+                    quorum_state = effect.text
                 case HighWatermark():
                     outputs += self._committed(effect.offset)
                 case Load():
@@ -144,9 +147,12 @@ class RaftManager:
                 case EndMoved():
                     outputs.append(LogEndMoved(effect.epoch, effect.end_offset))
                 case Follows():
+                    self._own.clear()
                     outputs.append(Resigned(effect.epoch))
                 case Send() | Reply() | LeaderChanged() | Failed() | Fault():
                     outputs.append(effect)
+        if quorum_state is not None:  # the newest one, before any output leaves
+            self.log.write_quorum_state(quorum_state)
         return outputs
 
     # -- records
@@ -158,8 +164,12 @@ class RaftManager:
         if self.log.end.offset != base_offset:
             return self.resign(epoch, now)
         values = tuple(encode_log_message(*each) for each in records)
+        self._own[OffsetAndEpoch(base_offset, epoch)] = [each.message for each in records]
         outputs = self.handle(Append(base_offset, epoch, values), now)
-        return outputs + (self.resign(epoch, now) if any(map(_failed, outputs)) else [])
+        if any(map(_failed, outputs)):
+            self._own.clear()
+            outputs += self.resign(epoch, now)
+        return outputs
 
     def resign(self, epoch: int, now: float) -> list[Output]:
         """Give up the leadership of an epoch."""
@@ -176,7 +186,9 @@ class RaftManager:
                 self._handed_on = batch.last_offset + 1
                 self._since_snapshot += batch.end - batch.start
                 if not batch.control:
-                    outputs.append(Committed(batch.base_offset, list(_decoded(batch))))
+                    id = OffsetAndEpoch(batch.base_offset, batch.partition_leader_epoch)
+                    records = self._own.pop(id, None) or list(_decoded(batch))
+                    outputs.append(Committed(batch.base_offset, records))
             if not data:
                 raise InvalidMetadataRecord("missing from the log", "", self._handed_on)
         return outputs

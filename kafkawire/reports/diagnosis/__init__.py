@@ -3,6 +3,7 @@
 from kafkawire.capture.exchanges.exchanges import Exchange
 
 from .error_rule import By, ErrorRule
+from .fetched import Fetched
 from .finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from .produced import Keys, Produced
 from .rule import Rule, Scene, Subjects, Threshold, client_at, client_of
@@ -12,6 +13,7 @@ __all__ = [
     "Confidence",
     "ErrorRule",
     "Exchange",
+    "Fetched",
     "Finding",
     "Keys",
     "Occurrences",

@@ -15,6 +15,7 @@ from typing import Any
 from ..reading import Collector
 from .error_rule import RuleDefinition
 from .feeds import GroupFeed, KeyFeed, OutcomeFeed, ProduceFeed, Producing, ResponseFeed
+from .fetched import FetchFeed
 from .finding import SEVERITIES, ResolvedFinding, Severity, resolve
 from .libraries import Libraries
 from .registry import UNCHANGED, Settings, create
@@ -56,6 +57,7 @@ class Diagnosis:
         grouping = overriding(self.rules, "group_event")
         producing: list[Producing] = [rule.produced for rule in overriding(self.rules, "produced")]
         keying = [rule.keys for rule in overriding(self.rules, "keys")]
+        fetching = [rule.fetched for rule in overriding(self.rules, "fetched")]
         throttling = overriding(self.rules, "throttled")
         if erring or throttling:
             own.append(OutcomeFeed(erring, throttling))
@@ -63,8 +65,9 @@ class Diagnosis:
             own.append(GroupFeed(self._scene.captures.context, grouping))
         if keying:
             producing.append(KeyFeed(keying).produced)
-        if producing:
-            own.append(ProduceFeed(producing))
+        own.append(ProduceFeed(producing, self._scene.production))
+        if fetching:
+            own.append(FetchFeed(fetching))
         return [*own, *self.rules]
 
     @property

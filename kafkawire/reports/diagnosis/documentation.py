@@ -65,10 +65,11 @@ As JSON: `counts` by severity, `left_out` (by `--top`) and `findings`, each with
 A rule is a subclass of `kafkawire.reports.diagnosis.Rule`. It is called for each exchange
 (`exchange`), for those with a response and a latency (`responded`), for requests without a
 response (`unanswered`), for error codes (`error`) and throttle times (`throttled`), events of
-groups (`group_event`), produced batches (`produced`), the keys of a sample of them (`keys`), other
-rows (`row`) and ends of connections (`ended`), as far as it defines these; `apis` limits the
-exchanges to some APIs. The fewer exchanges a rule handles, the faster the report. At the end,
-`findings` returns what is wrong.
+groups (`group_event`), produced batches (`produced`), the keys of a sample of them (`keys`), Fetch
+requests with their responses (`fetched`), other rows (`row`) and ends of connections (`ended`), as
+far as it defines these; `apis` limits the exchanges to some APIs, `least_latency_ns` the responses
+to late ones. The fewer exchanges a rule handles, the faster the report. At the end, `findings`
+returns what is wrong.
 
 ```python
 from collections.abc import Iterator, Mapping

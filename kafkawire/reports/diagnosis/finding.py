@@ -90,12 +90,14 @@ class Occurrences:
         """Count an occurrence that a packet shows."""
         self.add(Moment(packet, at_ns), size, time_ns)
 
-    def add(self, row: Row | Moment, size: int = 0, time_ns: int = 0) -> None:
-        """Count an occurrence that a message shows; called for each message."""
+    def add(self, row: Row | Moment, size: int = 0, time_ns: int = 0, count: int = 1) -> None:
+        """Count occurrences that a message shows; called for each message."""
         packet, at_ns = row.packet, row.time_ns
-        self.count += 1
-        self.bytes += size
-        self.time_ns += time_ns
+        self.count += count
+        if size:
+            self.bytes += size
+        if time_ns:
+            self.time_ns += time_ns
         if packet != self.last_packet:
             self.last_packet = packet
             if len(self.packets) < MAX_PACKETS:

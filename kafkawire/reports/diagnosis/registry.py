@@ -13,6 +13,12 @@ from .error_rule import ErrorRule, RuleDefinition
 from .rule import Rule, Scene
 from .rules.assignors import EagerBesideCooperative
 from .rules.brokers import ControlledShutdowns, LeaderElections
+from .rules.captures import (
+    CaptureLoss,
+    CopiedConnections,
+    DamagedCaptures,
+    UndecodedConnections,
+)
 from .rules.clients import MetadataStorm, OldVersions, Throttling
 from .rules.clocks import BrokerClocks, ClockOffset, RecordClock
 from .rules.connections import ConnectionChurn, ConnectionResets, ManyConnections
@@ -28,19 +34,12 @@ from .rules.fetching import DownConversion, OtherRack
 from .rules.handshakes import FailedConnections, TlsHandshakes
 from .rules.latencies import SlowBroker, SlowPartition
 from .rules.membership import LongRebalances, PollTimeouts, RebalanceStorm
-from .rules.network import (
-    CaptureLoss,
-    CopiedConnections,
-    DamagedCaptures,
-    Retransmissions,
-    UndecodedConnections,
-)
 from .rules.partitioning import HotKeys, HotPartitions, UnkeyedSkew
 from .rules.producing import AcksMixed, CompressionHabits, ProduceRetries, TinyBatches
 from .rules.rejections import RejectedRequests
 from .rules.replicas import LogTruncation, StaleBrokers, UnderReplicated
 from .rules.responses import OneWayCaptures, SlowResponses, UnansweredRequests
-from .rules.tcp import NetworkLatency, SmallSegments, ZeroWindows
+from .rules.tcp import NetworkLatency, Retransmissions, SmallSegments, ZeroWindows
 from .rules.transactions import (
     AbortedTransactions,
     HangingTransactions,

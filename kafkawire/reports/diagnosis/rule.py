@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.exchanges.topic_ids import TopicKey, TopicNames
@@ -20,13 +20,15 @@ from ..clients import Clients, UndecodedConnections, host
 from ..groups.silences import Silences
 from ..reading import Collector, Reading
 from ..watermarks import Watermarks
-from .finding import OTHERS, Finding, Subject
+from .fetched import Fetched
+from .finding import Finding, Subject
 from .partition_counts import PartitionCounts
 from .produced import Keys, Produced
+from .production import Production
 from .responding import Responding
+from .subjects import MAX_SUBJECTS, Subjects
 
-MAX_SUBJECTS: Final = 10_000
-"""Subjects of a rule that are counted apart."""
+__all__ = ["MAX_SUBJECTS", "Rule", "Scene", "Subjects", "Threshold", "client_at", "client_of"]
 
 
 class Threshold(NamedTuple):
@@ -42,9 +44,10 @@ class Scene(NamedTuple):
     """What rules know besides the traffic.
 
     clients, watermarks, silences, partitions: collectors that handle everything before the rules;
-    the last one counts the partitions of topics. dropped_in: returns the first Kafka release that
-    no longer supports a version of an API, None if all do. responding: the brokers that respond.
-    explained: by rule, connections that are not decoded because of what it finds.
+    the last one counts the partitions of topics. production: what clients produced, counted before
+    rules handle it. dropped_in: returns the first Kafka release that no longer supports a version
+    of an API, None if all do. responding: the brokers that respond. explained: by rule, connections
+    that are not decoded because of what it finds.
     """
 
     captures: Reading
@@ -54,13 +57,26 @@ class Scene(NamedTuple):
     dropped_in: Callable[[str, int], str | None]
     partitions: PartitionCounts
     responding: Responding
+    production: Production
     explained: dict[str, Counter[UndecodedConnections]]
 
     @classmethod
     def of(cls, captures: Reading, dropped_in: Callable[[str, int], str | None]) -> Scene:
         """Make the scene of captures."""
-        collectors = Clients(), Watermarks(captures), Silences()
-        return cls(captures, *collectors, dropped_in, PartitionCounts(), Responding(), {})
+        return cls.beside(captures, Clients(), Watermarks(captures), Silences(), dropped_in)
+
+    @classmethod
+    def beside(
+        cls,
+        captures: Reading,
+        clients: Clients,
+        watermarks: Watermarks,
+        silences: Silences,
+        dropped_in: Callable[[str, int], str | None],
+    ) -> Scene:
+        """Make the scene of captures of which another report has these collectors."""
+        own = PartitionCounts(), Responding(), Production()
+        return cls(captures, clients, watermarks, silences, dropped_in, *own, {})
 
     @property
     def names(self) -> TopicNames:
@@ -88,6 +104,9 @@ class Rule(Collector, ABC):
     error_codes: frozenset[int] = frozenset()
     """The error codes for which `error` is called, for exchanges of `apis`."""
 
+    least_latency_ns: int = 0
+    """The latency from which `responded` is called."""
+
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         self.scene = scene
         self.limits = limits
@@ -110,45 +129,15 @@ class Rule(Collector, ABC):
     def produced(self, produced: Produced) -> None:
         """Handle the batches that a Produce request has for a partition."""
 
+    def fetched(self, fetched: Fetched) -> None:
+        """Handle a Fetch with its response."""
+
     def keys(self, keys: Keys) -> None:
         """Handle the keys of a produced batch, of some batches of each topic."""
 
     @abstractmethod
     def findings(self) -> Iterable[Finding]:
         """Return what is wrong, after the end of the capture."""
-
-
-T = TypeVar("T")
-
-
-class Subjects(Generic[T]):
-    """The state of each subject; that of subjects beyond `MAX_SUBJECTS` is the one of OTHERS."""
-
-    def __init__(self, create: Callable[[], T]) -> None:
-        self._create = create
-        self._states: dict[Subject, T] = {}
-        self._by_key: dict[Hashable, T] = {}
-
-    def of(self, subject: Subject) -> T:
-        """Return the state of a subject."""
-        state = self._states.get(subject)
-        if state is None:
-            if len(self._states) >= MAX_SUBJECTS and subject != OTHERS:
-                return self.of(OTHERS)
-            state = self._states[subject] = self._create()
-        return state
-
-    def of_key(self, key: Hashable, subject: Callable[[], Subject]) -> T:
-        """Return the state of a subject by a key, which is looked up faster."""
-        state = self._by_key.get(key)
-        if state is None:
-            state = self.of(subject())
-            if len(self._by_key) < MAX_SUBJECTS:
-                self._by_key[key] = state
-        return state
-
-    def __iter__(self) -> Iterator[tuple[Subject, T]]:
-        return iter(self._states.items())
 
 
 def client_of(

@@ -86,12 +86,11 @@ class Silences(Collector):
     def row(self, located: Located) -> None:
         """Handle the next row."""
         connection, client, _, row = located
-        time_ns = row.time_ns
-        if connection is None or client is None or time_ns == NO_TIME:
+        time_ns, api_key = row.time_ns, row.api_key
+        if connection is None or time_ns == NO_TIME:
             return
         here = self._of_connection.get(connection)
-        api_key = row.api_key
-        if row.direction != "request" or api_key is None:
+        if api_key is None or client is None or row.direction != "request":
             if here is not None:
                 if time_ns > here.last_ns:
                     here.last_ns = time_ns

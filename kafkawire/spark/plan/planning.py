@@ -162,13 +162,7 @@ def make_plan(
     if spark is not None:
         begin_workers(spark)
     lenient = lenient and not options.fail_on_error
-    skipped: list[SkippedInput] = []
-
-    def missing(path: str, error: FileNotFoundError) -> None:
-        reason = str(error).removeprefix(f"{path}: ")
-        skipped.append(SkippedInput(path, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
-
-    files = inputs(paths, options.others, missing=missing if lenient else None)
+    files, skipped = list_inputs(paths, options, lenient=lenient)
     files = replace(files, tunnels=options.tunnels)
     cores = core_count(spark)
     local = files.is_local
@@ -184,8 +178,8 @@ def make_plan(
     open_file = partial(open_input, size=None if whole else size, walk=walk, lenient=lenient)
     rest = np.setdiff1d(np.arange(len(files)), small.rows)
     opened = zip(rest.tolist(), run(open_file, [files[row] for row in rest.tolist()]), strict=True)
-    readable, unread = choose_files(files, small.rows, opened, lenient=lenient)
-    skipped += unread
+    readable, refused = choose_files(files, small.rows, opened, lenient=lenient)
+    skipped += refused
     if options.fail_on_error:
         raise_first((each for _, each in readable), skipped)
     ordered = ordered_files(files, small, readable, options.sets)
@@ -198,6 +192,26 @@ def make_plan(
     )
     sharing = Sharing(cores, options.chunk_bytes, options.partitions is not None)
     return cut if whole else with_placement(cut, ordered, index, size, sharing)
+
+
+def list_inputs(
+    paths: Iterable[str], options: Options, *, lenient: bool
+) -> tuple[FileList, list[SkippedInput]]:
+    """List the files of inputs, and what is not read: what is missing, directories in others.
+
+    Raises FileNotFoundError for what is missing, unless lenient; OSError.
+    """
+    skipped: list[SkippedInput] = []
+
+    def missing(path: str, error: FileNotFoundError) -> None:
+        reason = str(error).removeprefix(f"{path}: ")
+        skipped.append(SkippedInput(path, Verdict(FileStatus.UNREADABLE, reason, None, 1)))
+
+    def ignored(directory: str, reason: str) -> None:
+        skipped.append(SkippedInput(directory, Verdict(FileStatus.IGNORED, reason, None, 1)))
+
+    files = inputs(paths, options.others, missing=missing if lenient else None, ignored=ignored)
+    return files, skipped
 
 
 def runner(spark: SparkSession | None, files: FileList, *, local: bool, threads: int) -> Run:
@@ -327,7 +341,8 @@ def split_bytes(spark: SparkSession | None, files: FileList) -> int:
 def require_files(plan: Plan) -> Plan:
     """Return a plan that has files. Raises NoCaptures if all inputs were skipped."""
     if not plan.files:
-        raise NoCaptures(len(plan.skipped), "".join(map(str, plan.skipped[:1])))
+        refused = [one for one in plan.skipped if one.verdict.refused]
+        raise NoCaptures(len(refused), "".join(map(str, refused[:1])))
     return plan
 
 

@@ -18,12 +18,23 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from ...capture.files.listing import HIDDEN, PATTERN
+from ...capture.files.listing import (
+    CAPTURE_NAME,
+    HIDDEN,
+    PATTERN,
+    is_other_name,
+    links_not_read,
+    not_read,
+)
 from .file_list import FileList, file_list
 from .stores import InputFile, Store, explained, filesystem, is_uri, located
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
+
+
+Ignored = Callable[[str, str], None]
+"""Called with a directory and what of it is not read."""
 
 
 def inputs(
@@ -32,20 +43,22 @@ def inputs(
     *,
     recursive: bool = False,
     missing: Callable[[str, FileNotFoundError], None] | None = None,
+    ignored: Ignored | None = None,
 ) -> FileList:
     """List the files that paths, directories, patterns and URIs stand for, each once.
 
     options: of the filesystem of the URIs, as pyarrow.fs names them (`endpoint_override`, `scheme`,
     `region`, `access_key`, `secret_key`, `anonymous` ...). recursive: include subdirectories.
     missing: called for each path at which nothing is found, and the others are listed; without it
-    FileNotFoundError is raised. Raises OSError if a store cannot be reached, ValueError if no store
+    FileNotFoundError is raised. ignored: called for each directory with others in it, if these are
+    not included. Raises OSError if a store cannot be reached, ValueError if no store
     supports the URI.
     """
 
     def found() -> Iterator[InputFile]:
         for path in paths:
             try:
-                yield from _listed(path, options or {}, recursive)
+                yield from _listed(path, options or {}, recursive, ignored)
             except FileNotFoundError as error:
                 if missing is None:
                     raise
@@ -55,46 +68,65 @@ def inputs(
 
 
 def _listed(
-    path_or_uri: str | Path, options: Mapping[str, str], recursive: bool
+    path_or_uri: str | Path, options: Mapping[str, str], recursive: bool, ignored: Ignored | None
 ) -> Iterator[InputFile]:
     text = str(path_or_uri)
     if not is_uri(text):
-        return _local(text, recursive)
+        return _local(text, recursive, ignored)
     store, path = located(text, options)
     if store.is_local:
-        return _local(path, recursive)
-    return _remote(store, path, recursive)
+        return _local(path, recursive, ignored)
+    return _remote(store, path, recursive, ignored)
+
+
+def _check(directory: str, files: int, others: list[str], ignored: Ignored | None) -> None:
+    """Report the subdirectories of a directory, by their names.
+
+    Raises FileNotFoundError if it has no files.
+    """
+    unread = not_read(others) if others else ""
+    if not files:
+        raise FileNotFoundError(f"{directory}: a directory without files{unread and '; '}{unread}")
+    if unread and ignored is not None:
+        ignored(directory, unread)
 
 
 # -- local
 
 
-def _local(text: str, recursive: bool) -> Iterator[InputFile]:
+def _local(text: str, recursive: bool, ignored: Ignored | None) -> Iterator[InputFile]:
     path = Path(text)
     if not path.exists() and PATTERN.search(text):
         matches = sorted(glob(text, recursive=True))
         if not matches:
             raise FileNotFoundError(f"{text}: no file matches")
         for match in matches:
-            yield from _local_files(Path(match), recursive)
+            yield from _local_files(Path(match), recursive, ignored)
     else:
-        yield from _local_files(path, recursive)
+        yield from _local_files(path, recursive, ignored)
 
 
-def _local_files(path: Path, recursive: bool) -> Iterator[InputFile]:
+def _local_files(path: Path, recursive: bool, ignored: Ignored | None) -> Iterator[InputFile]:
     if not path.is_dir():
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
         yield _local_file(str(path), path.stat(), "")
         return
     directory = str(path)
-    empty = True
+    files, others = 0, list[str]()
     for name in _names(path, recursive):
-        if (about := _of_regular_file(name)) is not None:
-            empty = False
+        if is_other_name(name):
+            if ignored is not None:
+                ignored(name, links_not_read([name]))
+        elif (about := _of_regular_file(name)) is not None:
+            files += 1
             yield _local_file(name, about, directory)
-    if empty:
-        raise FileNotFoundError(f"{path}: a directory without files")
+        elif not recursive and os.path.isdir(name):
+            others.append(os.path.basename(name))
+        elif CAPTURE_NAME.search(name) and not os.path.exists(name):
+            files += 1
+            yield InputFile(name, os.path.abspath(name), 0, None, Store(), directory)
+    _check(directory, files, others, ignored)
 
 
 def _names(path: Path, recursive: bool) -> Iterator[str]:
@@ -124,25 +156,27 @@ def _local_file(name: str, about: os.stat_result, directory: str) -> InputFile:
 # -- remote
 
 
-def _remote(store: Store, path: str, recursive: bool) -> Iterator[InputFile]:
+def _remote(
+    store: Store, path: str, recursive: bool, ignored: Ignored | None
+) -> Iterator[InputFile]:
     name = store.uri(path)
     if wild := PATTERN.search(path):
         root = path[: wild.start()].rpartition("/")[0]
         pattern = path.lstrip("/").split("/")  # fsspec paths may start with a slash or not
-        objects = _under(store, root, deep=True)
+        objects, _ = _under(store, root, deep=True)
         files = [each for each in objects if matches(each.path.lstrip("/").split("/"), pattern)]
         if not files:
             raise FileNotFoundError(f"{name}: no file matches")
         directory = ""
     else:
-        files = list(_at(store, path, recursive))
+        files = list(_at(store, path, recursive, ignored))
         itself = [about.path.rstrip("/") for about in files] == [path.rstrip("/")]
         directory = "" if itself else name
     for about in files:
         yield replace(_remote_file(store, about), directory=directory)
 
 
-def _at(store: Store, path: str, recursive: bool) -> Iterator[FileInfo]:
+def _at(store: Store, path: str, recursive: bool, ignored: Ignored | None) -> Iterator[FileInfo]:
     from pyarrow.fs import FileType
 
     name = store.uri(path)
@@ -154,24 +188,28 @@ def _at(store: Store, path: str, recursive: bool) -> Iterator[FileInfo]:
     if about.type == FileType.NotFound:
         raise FileNotFoundError(f"{name}: no such file")
     depth = len(about.path.rstrip("/")) + 1
-    files = [
-        each
-        for each in _under(store, about.path, deep=recursive)
-        if not _hidden(tuple(each.path[depth:].split("/")))
-    ]
-    if not files:
-        raise FileNotFoundError(f"{name}: a directory without files")
+    files, others = (
+        [each for each in some if not _hidden(tuple(each.path[depth:].split("/")))]
+        for some in _under(store, about.path, deep=recursive)
+    )
+    names = [each.base_name for each in others if not recursive]
+    _check(name, len(files), names, ignored)
     yield from files
 
 
-def _under(store: Store, root: str, *, deep: bool) -> list[FileInfo]:
+def _under(store: Store, root: str, *, deep: bool) -> tuple[list[FileInfo], list[FileInfo]]:
+    """List the files below a directory, and the directories."""
     from pyarrow.fs import FileSelector, FileType
 
     with explained(store.uri(root)):
         selector = FileSelector(root, allow_not_found=True, recursive=deep)
         infos = filesystem(store).get_file_info(selector)
+    infos.sort(key=lambda one: one.path)
     # an empty object whose name ends in a slash is a directory marker
-    return sorted((one for one in infos if one.type == FileType.File), key=lambda one: one.path)
+    files, directories = (
+        [one for one in infos if one.type == kind] for kind in (FileType.File, FileType.Directory)
+    )
+    return files, directories
 
 
 def _remote_file(store: Store, about: FileInfo) -> InputFile:

@@ -205,6 +205,8 @@ class PairDecoder:
                 self._columnar.restore(connection, replay.session, requests, None)
             sent, received = self._taken(pair.request), self._taken(pair.response)
             self._columnar.add_exchange(Pair(pair.ends, sent, received))
+            for table, batch in self._columnar.batches():
+                self._out.batch(table, batch)
             self._group_exchange(pair)
         if len(self._items) >= CHUNK_ITEMS or self._bytes >= CHUNK_BYTES:
             self.flush()

@@ -30,6 +30,9 @@ class Disk(Protocol):
     def read(self, path: str, position: int, size: int) -> bytes:
         """Read up to `size` bytes; fewer at the end of the file."""
 
+    def read_parts(self, path: str, position: int, size: int) -> list[bytes | memoryview]:
+        """Read as `read`, in the parts that the disk has, which together are the bytes."""
+
     def truncate(self, path: str, size: int) -> None:
         """Cut a file to at most `size` bytes."""
 

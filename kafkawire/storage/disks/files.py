@@ -64,6 +64,9 @@ class FileDisk:
             parts.append(data)
         return b"".join(parts)
 
+    def read_parts(self, path: str, position: int, size: int) -> list[bytes | memoryview]:
+        return [self.read(path, position, size)]
+
     def truncate(self, path: str, size: int) -> None:
         descriptor = self._descriptor(path)
         if size < os.fstat(descriptor).st_size:

@@ -56,12 +56,22 @@ class LogDirectory:
             raise KafkaStorageError(self.name, self.offline)
         try:
             return self._disk.read(path, position, size)
-        except FileNotFoundError as error:
-            if self._do(self._disk.is_directory, ""):
-                raise CorruptFile(path, "the file is missing") from None
-            raise self._failed(error) from error
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._unreadable(path, error) from error
+
+    def read_parts(self, path: str, position: int, size: int) -> list[bytes | memoryview]:
+        """Read as `Disk.read_parts`. Raises CorruptFile if the file alone is missing."""
+        if self.offline is not None:
+            raise KafkaStorageError(self.name, self.offline)
+        try:
+            return self._disk.read_parts(path, position, size)
+        except OSError as error:
+            raise self._unreadable(path, error) from error
+
+    def _unreadable(self, path: str, error: OSError) -> KafkaStorageError | CorruptFile:
+        if isinstance(error, FileNotFoundError) and self._do(self._disk.is_directory, ""):
+            return CorruptFile(path, "the file is missing")
+        return self._failed(error)
 
     def truncate(self, path: str, size: int) -> None:
         self._do(self._disk.truncate, path, size)

@@ -83,11 +83,14 @@ class MemoryDisk:
         """At least `used`: counted again only when it reaches the capacity."""
         self._root = _Directory()
         self._files: dict[str, MemoryFile] = {}
-        """Files that were read or written, by path, until any name changes."""
+        """Files that were read or written, by path."""
+        self._directories: dict[str, _Directory] = {}
+        """Directories that something was looked for in, by path."""
 
     def crash(self, choose: Choose) -> None:
         """Lose what is not durable."""
         self._files.clear()
+        self._directories.clear()
         self._root.crashed(choose)
 
     @property
@@ -118,6 +121,12 @@ class MemoryDisk:
             self._before("read", path)
         file = self._files.get(path) or self._file(path)
         return file.read(position, position + size)
+
+    def read_parts(self, path: str, position: int, size: int) -> list[bytes | memoryview]:
+        if self.fault is not None:
+            self._before("read", path)
+        file = self._files.get(path) or self._file(path)
+        return file.parts(position, position + size)
 
     def truncate(self, path: str, size: int) -> None:
         self._before("truncate", path)
@@ -173,9 +182,12 @@ class MemoryDisk:
         if node is None:
             raise _error(errno.ENOENT, old)
         target = self._find(new)
-        if isinstance(target, _Directory) and target.entries:
-            raise _error(errno.ENOTEMPTY, new)
-        self._files.clear()
+        if isinstance(target, _Directory):
+            if isinstance(node, MemoryFile):
+                raise _error(errno.EISDIR, new)
+            if target.entries:
+                raise _error(errno.ENOTEMPTY, new)
+        self._forget(node, old, new)
         source = self._directory(parent(old), old)
         destination = self._directory(parent(new), new)
         if source is destination:
@@ -191,7 +203,7 @@ class MemoryDisk:
             raise _error(errno.ENOENT, path)
         if isinstance(node, _Directory) and node.entries:
             raise _error(errno.ENOTEMPTY, path)
-        self._files.clear()
+        self._forget(node, path)
         self._directory(parent(path), path).change({_name(path): None})
 
     def usage(self) -> DiskUsage:
@@ -204,16 +216,29 @@ class MemoryDisk:
         if self.fault is not None:
             self.elapsed_s += self.fault(operation, path)
 
+    def _forget(self, node: MemoryFile | _Directory, *paths: str) -> None:
+        """Look for paths again that begin or end to be those of a file or directory."""
+        if isinstance(node, MemoryFile):
+            for path in paths:
+                self._files.pop(path, None)
+        else:
+            self._files.clear()
+            self._directories.clear()
+
     def _find(self, path: str) -> MemoryFile | _Directory | None:
-        node: MemoryFile | _Directory | None = self._root
-        for name in path.split("/") if path else ():
+        if not path:
+            return self._root
+        folder, _, name = path.rpartition("/")
+        directory = self._directories.get(folder)
+        if directory is None:
+            node = self._find(folder)
             if not isinstance(node, _Directory):
                 return None
-            node = node.entries.get(name)
-        return node
+            directory = self._directories[folder] = node
+        return directory.entries.get(name)
 
     def _file(self, path: str) -> MemoryFile:
-        file = self._find(path)
+        file: MemoryFile | _Directory | None = self._files.get(path) or self._find(path)
         if not isinstance(file, MemoryFile):
             raise _error(errno.ENOENT if file is None else errno.EISDIR, path)
         self._files[path] = file

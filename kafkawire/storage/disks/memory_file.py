@@ -93,23 +93,33 @@ class MemoryFile:
     def read(self, position: int, end: int) -> bytes:
         """Read bytes; those of one append as they are kept, without a copy."""
         end = min(end, self.size)
-        parts: list[bytes | bytearray | memoryview] = []
+        if position >= end:
+            return b""
+        starts = self._starts
+        index = -1 if position >= starts[-1] else bisect_right(starts, position) - 1
+        start, data = starts[index], self._chunks[index].data
+        if end - start > len(data):
+            return b"".join(self.parts(position, end))
+        if isinstance(data, bytes):
+            return data[position - start : end - start]
+        return bytes(memoryview(data)[position - start : end - start])
+
+    def parts(self, position: int, end: int) -> list[bytes | memoryview]:
+        """Read bytes as they are kept: only those of small appends, which may grow, are copied."""
+        end = min(end, self.size)
         index = bisect_right(self._starts, position) - 1
-        if position < end:
-            start, data = self._starts[index], self._chunks[index].data
-            if end <= start + len(data) and end - position < len(data):
-                return bytes(memoryview(data)[position - start : end - start])
+        parts: list[bytes | memoryview] = []
         while position < end:
             start, data = self._starts[index], self._chunks[index].data
             stop = min(end, start + len(data))
-            if (position, stop) == (start, start + len(data)):
+            if isinstance(data, bytearray):
+                parts.append(bytes(memoryview(data)[position - start : stop - start]))
+            elif (position, stop) == (start, start + len(data)):
                 parts.append(data)
             else:
                 parts.append(memoryview(data)[position - start : stop - start])
             position, index = stop, index + 1
-        if len(parts) == 1 and isinstance(parts[0], bytes):
-            return parts[0]
-        return b"".join(parts)
+        return parts
 
     def truncate(self, size: int) -> None:
         while self._starts and self._starts[-1] >= size:

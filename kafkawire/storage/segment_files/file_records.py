@@ -6,7 +6,7 @@ CorruptFile, which names the position.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -119,20 +119,34 @@ class FileRecords:
         at_least_one: read the first batch even if it is larger. Raises CorruptFile.
         """
         least = LOG_OVERHEAD if at_least_one else 0
-        data = self._disk.read(self.path, position, min(max(max_bytes, least), end - position))
-        if at_least_one and len(data) >= LOG_OVERHEAD and _size(data, 0) > len(data):
-            data = self._disk.read(self.path, position, min(_size(data, 0), end - position))
-        whole = first = last = 0
-        while len(data) - whole >= LOG_OVERHEAD:
-            size = _size(data, whole)
-            if size < LOG_OVERHEAD + SMALLEST_LENGTH:
-                raise CorruptFile(self.path, f"invalid batch at byte {position + whole}")
-            if whole + size > len(data):
-                break
-            last = whole
-            whole += size
-            first = first or whole
-        return ReadBatches(data[:whole], first, last)
+        size = min(max(max_bytes, least), end - position)
+        parts = self._disk.read_parts(self.path, position, size)
+        batches = self._whole(parts, position)
+        if at_least_one and not batches.data and sum(map(len, parts)) >= LOG_OVERHEAD:
+            size = min(_size(b"".join(parts), 0), end - position)
+            batches = self._whole(self._disk.read_parts(self.path, position, size), position)
+        return batches
+
+    def _whole(self, parts: Sequence[bytes | memoryview], position: int) -> ReadBatches:
+        """Join the whole batches in parts of the file, without a copy of what is cut."""
+        whole: list[bytes | memoryview] = []
+        end = second = last = 0
+        for part in parts:
+            start = 0
+            while len(part) - start >= LOG_OVERHEAD:
+                size = _size(part, start)
+                if size < LOG_OVERHEAD + SMALLEST_LENGTH:
+                    raise CorruptFile(self.path, f"invalid batch at byte {position + end}")
+                if start + size > len(part):
+                    break
+                last = end
+                start += size
+                end += size
+                second = second or end
+            whole.append(part[:start])
+            if start < len(part) and len(whole) < len(parts):  # a batch is in several parts
+                return self._whole([b"".join(parts)], position)
+        return ReadBatches(b"".join(whole), second, last)
 
     def read_one(self, position: int, size: int) -> bytes:
         """Read a batch of that size; nothing if no such batch begins there."""
@@ -140,5 +154,5 @@ class FileRecords:
         return data if len(data) == size == _size(data, 0) else b""
 
 
-def _size(data: bytes, start: int) -> int:
+def _size(data: bytes | memoryview, start: int) -> int:
     return int(LENGTH.unpack_from(data, start + 8)[0]) + LOG_OVERHEAD

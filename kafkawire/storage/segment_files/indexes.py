@@ -58,6 +58,8 @@ class _Entries:
         self.whole = size % layout.size == 0
         self.count = size // layout.size
         self._newest: list[tuple[int, ...]] = []
+        self._durable = False
+        """Whether the file is on disk as it is; of one that was opened, nobody knows."""
 
     @property
     def bytes(self) -> int:
@@ -75,6 +77,7 @@ class _Entries:
         return self._layout.unpack(data)
 
     def add(self, *values: int) -> None:
+        self._durable = False
         self._disk.append(self.path, self._layout.pack(*values))
         self.count += 1
         self._newest.append(values)
@@ -83,6 +86,7 @@ class _Entries:
 
     def keep(self, count: int) -> None:
         """Cut the index to that number of entries."""
+        self._durable = False
         if self._disk.exists(self.path):
             self._disk.truncate(self.path, count * self._layout.size)
         self.count = count
@@ -98,8 +102,10 @@ class _Entries:
         return bisect_right(older, value, key=lambda number: key(self.at(number)))
 
     def flush(self) -> None:
-        if self._disk.exists(self.path):
-            self._disk.fsync(self.path)
+        if not self._durable:
+            if self._disk.exists(self.path):
+                self._disk.fsync(self.path)
+            self._durable = True
 
 
 class OffsetIndex:

@@ -4,62 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire import ErrorCode, encode_frame
 from kafkawire.broker import Action, Fault, Reply, Report
-from kafkawire.broker.fetched import Fetched
-from kafkawire.messages.fetch_response import (
-    FetchableTopicResponse,
-    FetchResponse,
-    LeaderIdAndEpoch,
-    PartitionData,
-)
+from kafkawire.messages.fetch_response import FetchResponse
 from kafkawire.messages.produce_response import ProduceResponse
 from tests.broker.fetches import fetch_of, fetched
 from tests.broker.harness import Client, Harness
 from tests.broker.log.test_log import batch, produce_request
 
 VALUE = bytes(range(256)) * 200
-"""A record that makes its batch larger than what is joined."""
-SIZES = (1, 126, 127, 128, 16_382, 16_383, 16_384, 2_097_151)
-"""Sizes around which the length of a varint changes."""
-
-
-def response(version: int) -> FetchResponse:
-    """A response with partitions of every kind, none with records yet."""
-    moved = PartitionData(
-        partition_index=9, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER, records=b""
-    )
-    if version >= 12:
-        moved.current_leader = LeaderIdAndEpoch(leader_id=3, leader_epoch=4)
-    small = PartitionData(partition_index=8, records=b"as it is")
-    topics = []
-    for at in range(2):
-        large = [PartitionData(partition_index=index, records=b"") for index in range(len(SIZES))]
-        made = FetchableTopicResponse(partitions=[*large, moved, small])
-        if version <= 12:
-            made.topic = f"t{at}"
-        else:
-            made.topic_id = bytes([at]) * 16
-        topics.append(made)
-    return FetchResponse(responses=topics)
-
-
-@pytest.mark.parametrize("version", range(19))
-def test_the_parts_are_the_frame_of_the_response_with_its_records(version: int) -> None:
-    plain, apart = response(version), response(version)
-    batches: dict[int, list[bytes]] = {}
-    for joined, separate in zip(plain.responses, apart.responses, strict=True):
-        for data, other, size in zip(joined.partitions, separate.partitions, SIZES, strict=False):
-            parts = [bytes([size % 251]) * (size - size // 3), bytes(size // 3)]
-            data.records, batches[id(other)] = b"".join(parts), parts
-    given = Fetched(apart, batches)
-    frame = given.frame(version, 77)
-    assert b"".join(frame) == encode_frame(plain, version, 77)
-    stored = {id(part) for parts in batches.values() for part in parts}
-    assert stored <= {id(part) for part in frame}, "batches are not copied"
-    assert given.complete() == plain
-    assert given.complete() == plain
-    assert b"".join(given.frame(version, 77)) == b"".join(frame)
+"""A record whose batch is joined with others, but not copied with two more."""
 
 
 def filled(count: int, value: bytes = VALUE) -> tuple[Harness, Client]:

@@ -35,6 +35,8 @@ class LogMachine(RuleBasedStateMachine):
         self.values: list[bytes] = []
         self.start = 0
         self.sent: dict[int, list[tuple[int, list[bytes], int]]] = {0: [], 1: [], 2: []}
+        self.forgotten: set[int] = set()
+        """Producers that a restart may have forgotten: their records are deleted."""
 
     @property
     def leader(self) -> int:
@@ -58,20 +60,24 @@ class LogMachine(RuleBasedStateMachine):
         sequence = sent[-1][0] + len(sent[-1][1]) if sent else 0
         response = self._sequenced(producer, sequence, values)
         assert response == (E.NONE, len(self.values))
-        sent.append((sequence, values, len(self.values)))
+        self._was_appended(producer, sequence, values)
+
+    def _was_appended(self, producer: int, sequence: int, values: list[bytes]) -> None:
+        self.sent[producer].append((sequence, values, len(self.values)))
+        self.forgotten.discard(producer)
         self.values += values
 
     @rule(producer=PRODUCERS, back=st.integers(1, 5))
     def sends_again(self, producer: int, back: int) -> None:
         sent = self.sent[producer]
-        if back <= len(sent):
+        if back <= len(sent) and producer not in self.forgotten:
             sequence, values, offset = sent[-back]
             assert self._sequenced(producer, sequence, values) == (E.NONE, offset)
 
     @rule(producer=PRODUCERS, ahead=st.integers(1, 9))
     def leaves_a_gap(self, producer: int, ahead: int) -> None:
         sent = self.sent[producer]
-        if sent:
+        if sent and producer not in self.forgotten:
             sequence = sent[-1][0] + len(sent[-1][1]) + ahead
             error, _ = self._sequenced(producer, sequence, [b"gap"])
             assert error == E.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -105,8 +111,7 @@ class LogMachine(RuleBasedStateMachine):
         self._connect()
         self._forget()
         assert self._sequenced(producer, sequence, values) == (E.NONE, len(self.values))
-        self.sent[producer].append((sequence, values, len(self.values)))
-        self.values += values
+        self._was_appended(producer, sequence, values)
 
     def _connect(self) -> None:
         """Connect to the leader, once all replicas are in sync."""
@@ -123,8 +128,14 @@ class LogMachine(RuleBasedStateMachine):
         self._forget()
 
     def _forget(self) -> None:
-        """Only send last batches again: a snapshot, which may have been read, has no others."""
+        """Only send last batches again: a snapshot, which may have been read, has no others.
+
+        As Kafka does, a start reads no snapshot of before the log start offset.
+        """
         self.sent = {producer: sent[-1:] for producer, sent in self.sent.items()}
+        for producer, sent in self.sent.items():
+            if sent and sent[-1][2] + len(sent[-1][1]) <= self.start:
+                self.forgotten.add(producer)
 
     def _stored(self) -> tuple[bytes, dict[int, ProducerStateEntry]]:
         """What the log of the leader has, and what it knows of producers."""

@@ -21,7 +21,6 @@ from kafkawire.broker.fetch_sessions import (
     FetchContext,
     Session,
     Sessions,
-    targets,
 )
 from kafkawire.messages.fetch_request import (
     FetchPartition,
@@ -30,6 +29,7 @@ from kafkawire.messages.fetch_request import (
     ForgottenTopic,
 )
 from kafkawire.messages.fetch_response import PartitionData
+from kafkawire.replication.fetch_params import targets_of
 
 E = ErrorCode
 NAMES: Final = ("a", "b", "c", "d")
@@ -348,7 +348,7 @@ MUTANTS: Final[dict[str, Callable[[], Any]]] = {
     "a session in use is evicted": lambda: patch.object(fetch_sessions, "EVICTABLE_AFTER", 1.0),
     "the first session is evicted": _first_in_first_out,
     "the first partition alone counts": lambda: patch.object(
-        fetch_sessions, "targets", lambda r: targets(r)[:1]
+        fetch_sessions, "targets_of", lambda r: targets_of(r)[:1]
     ),
 }
 """What is wrong -> the patch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkawire.broker.security.settings import check_security
 from kafkawire.broker.security.tls_principal import (
     Subject,
     distinguished_name,
@@ -61,3 +62,11 @@ def test_the_first_rule_that_matches_makes_the_name(rules: str, expected: str | 
 def test_invalid_rules_are_refused(rules: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         mapping_rules(rules)
+
+
+@pytest.mark.parametrize("key", ["ssl.engine.factory.class", "listener.name.a.{}"])
+def test_only_the_engine_of_kafka_is_valid(key: str) -> None:
+    name = key.format("ssl.engine.factory.class")
+    check_security({name: "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory"})
+    with pytest.raises(ValueError, match=r"ssl\.engine\.factory\.class='com\.acme\.Mine'"):
+        check_security({name: "com.acme.Mine"})

@@ -213,6 +213,45 @@ def test_responses_find_their_step_by_a_request_that_waits() -> None:
     assert [r.status.value for r in rows[2:]] == ["gap", "unparsed", "ok"]
 
 
+def test_frames_that_are_all_cut_off_find_their_step_again_by_their_headers() -> None:
+    """As a snaplen does: of each packet, its first bytes; two frames are in one packet."""
+    fetch = request("Fetch", 11, 3, topics=[{"topic": "orders", "partitions": [{}]}] * 2)
+    fetched = response("Fetch", 11, 3, responses=[{"topic": "orders", "partitions": []}] * 3)
+    tap = seen_from_the_start().sends(CLIENT, METADATA[:30])
+    tap.loses(CLIENT, len(METADATA + HEARTBEAT) - 30)
+    tap.sends(BROKER, METADATA_ANSWER[:12]).loses(
+        BROKER, len(METADATA_ANSWER + HEARTBEAT_ANSWER) - 12
+    )
+    tap.sends(CLIENT, fetch[:30]).loses(CLIENT, len(fetch) - 30)
+    tap.sends(BROKER, fetched[:26]).loses(BROKER, len(fetched) - 26)
+    rows = [row for row in exchange(tap).ends() if row.status is not Status.GAP]
+    assert summary(rows) == [
+        ("request", "Metadata", 1, "truncated"),
+        ("response", "Metadata", 1, "truncated"),
+        ("request", "Fetch", 3, "truncated"),
+        ("response", "Fetch", 3, "truncated"),
+        *WHOLE,
+    ]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        bytes(40),
+        request("Metadata", 9, 9)[:13] + bytes(30),  # cut behind the start of the client id
+        METADATA[:13] + b"\0" + METADATA[14:30],  # an empty client id
+        METADATA[:14] + b"\x07" + METADATA[15:30],  # not text
+        METADATA[:5] + b"\x7f" + METADATA[6:30],  # no such API
+    ],
+)
+def test_bytes_that_are_no_header_do_not_begin_a_frame(start: bytes) -> None:
+    tap = seen_from_the_start().sends(CLIENT, METADATA[:30]).loses(CLIENT, 1000)
+    rows = tap.sends(CLIENT, start).loses(CLIENT, 50).ends()
+    others = [r for r in rows if r.status is not Status.GAP]
+    assert {(r.status.value, r.error) for r in others[1:]} == {("unparsed", "out of sync")}
+    assert others[0].status is Status.TRUNCATED
+
+
 def test_every_start_in_the_middle_finds_the_second_frame_and_invents_none() -> None:
     stream = METADATA + HEARTBEAT
     for cut in range(1, len(METADATA)):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import random
 import struct
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,7 +17,7 @@ from kafkawire.capture.files.pcap import VARIANTS
 from kafkawire.capture.files.recognition import HEAD, STORED, check_head, unpacked_head
 from kafkawire.capture.files.source import Capture, decoder_for
 from kafkawire.errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
-from kafkawire_cli.input.inputs import Format, recognise
+from kafkawire_cli.input.inputs import Format, InputError, recognise
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -60,6 +63,33 @@ def test_what_is_not_a_capture_is_refused_by_all(
     assert refused.value.reason == reason
     with pytest.raises(CaptureError):
         list(Capture([stored] if stored else []))
+
+
+OTHERS: dict[str, tuple[bytes, str]] = {
+    "xz": (lzma.compress(bytes(60)), "compressed with xz; decompress it first: xz -d"),
+    "bzip2": (bz2.compress(bytes(60)), "compressed with bzip2; decompress it first: bzip2 -d"),
+    "lz4": (b"\x04\x22\x4d\x18" + bytes(60), "compressed with lz4; decompress it first: lz4 -d"),
+    "tar": (
+        tarfile.TarInfo(bytes(range(33, 127)).decode()).tobuf(),
+        "a tar archive; unpack it first: tar -xf",
+    ),
+    "snoop": (
+        b"snoop\0\0\0" + bytes(60),
+        "a capture in the format of snoop; convert it first: editcap OLD NEW.pcapng",
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_formats_are_named_with_what_makes_captures_of_them(other: str, packed: str) -> None:
+    data, expected = OTHERS[other]
+    with pytest.raises(BadMagic) as refused:
+        check_head([PACKED[packed](data)])
+    assert refused.value.reason == f"not a capture file: {expected}"
+    with pytest.raises(InputError) as unknown:
+        recognise(data, "x")  # not as frames: the magic number of lz4 is a size, too
+    assert str(unknown.value) == f"x: {expected}"
 
 
 def test_damage_hides_nothing_that_stands_before_it() -> None:

@@ -14,6 +14,7 @@ from kafkawire.capture.exchanges import restoring
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tables import TABLES
 from tests.capture.tables.table_tasks import Split, whole
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES
 from tests.recordings import ANY_CAPTURE, own, unchanged, variants
 
@@ -91,3 +92,19 @@ def test_a_task_holds_messages_up_to_its_limit() -> None:
     capture = FIXTURES / "captures" / "fg-max-v0.11.0.pcap"
     few, many = (Split([capture], ["messages"], size).tasks for size in (20_000, 2_000))
     assert 1 < few < many
+
+
+def test_a_task_has_few_rows_of_large_fetch_sessions(tmp_path: Path) -> None:
+    """An exchange lists all of its session, however small its messages are."""
+    scenario = Scenario()
+    topics = [{"topic": "orders", "partitions": [{"partition": each} for each in range(1000)]}]
+    scenario.request("Fetch", 12, sessionId=0, sessionEpoch=0, topics=topics)
+    scenario.respond("Fetch", 12, sessionId=5)
+    for epoch in range(1, 100):
+        scenario.request("Fetch", 12, sessionId=5, sessionEpoch=epoch)
+        scenario.respond("Fetch", 12, sessionId=5)
+    file = scenario.save(tmp_path / "session.pcap")
+    split = Split([file], ["exchanges", "partitions"], 500_000)
+    assert split.tasks > 5
+    assert Split([file], ["messages"], 500_000).tasks == 1
+    assert len(split.rows["partitions"]) == 100_000

@@ -319,6 +319,31 @@ def test_an_incremental_fetch_has_the_partitions_of_its_session(tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize("table", ["exchanges", "partitions"])
+@pytest.mark.parametrize("beside", [(), ("connections",)], ids=["alone", "beside rows"])
+def test_batches_are_complete_before_all_exchanges_of_large_sessions(
+    table: str, beside: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A row of a session takes any memory, however small its messages are: few of them wait."""
+    scenario = Scenario()
+    topics = [{"topic": "orders", "partitions": [{"partition": each} for each in range(1000)]}]
+    scenario.request("Fetch", 12, sessionId=0, sessionEpoch=0, topics=topics)
+    scenario.respond("Fetch", 12, sessionId=5)
+    for epoch in range(1, 600):
+        scenario.request("Fetch", 12, sessionId=5, sessionEpoch=epoch)
+        scenario.respond("Fetch", 12, sessionId=5)
+    file = scenario.save(tmp_path / "session.pcap")
+    waiting = [
+        sum(len(row[0]["partitions"]) for row in batch.column("partitions").to_pylist())
+        if table == "exchanges"
+        else len(batch)
+        for name, batch in tables.read_tables(file, [table, *beside], batch_rows=100_000)
+        if name == table
+    ]
+    assert sum(waiting) == 600 * 1000
+    assert max(waiting) <= 300_000
+
+
 def test_how_long_a_fetch_may_wait(tmp_path: Path) -> None:
     """From the request, also without a response; zero is a number."""
     scenario = Scenario()

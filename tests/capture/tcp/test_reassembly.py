@@ -407,10 +407,18 @@ def test_data_after_the_end_is_discarded() -> None:
     scenario = [*hello(), Sent(0, 0, A), *goodbye(100, 0), Sent(0, 100, B), Sent(0, 0, A)]
     result = reassemble(packets(scenario))
     assert result.joined(0) == A
-    # what was result when it closed stands: bytes that were there before are not result from others
-    assert [d.reason for d in result.discarded] == [DiscardReason.AFTER, DiscardReason.AFTER]
+    # the totals that were reported when it closed stand, also if bytes are sent again
+    assert [d.reason for d in result.discarded] == [DiscardReason.AFTER, DiscardReason.REPEATED]
     assert result.connections[0].totals[0].captured == 300
     assert result.connections[0].captured_bytes == 100
+
+
+def test_what_comes_after_the_end_and_was_missing_repeats_nothing() -> None:
+    limits = replace(DEFAULT_REASSEMBLY, max_held_bytes=50)
+    scenario = [*hello(), Sent(0, 100, B), *goodbye(200, 0), Sent(0, 0, A), Sent(0, 100, B)]
+    result = reassemble(packets(scenario), limits)
+    assert result.joined(0) == B
+    assert [d.reason for d in result.discarded] == [DiscardReason.AFTER, DiscardReason.REPEATED]
 
 
 def test_too_many_connections_evict_the_finished_and_the_idle() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,67 @@ def test_rotated_files_of_a_directory_are_read(command: str, folder: Path) -> No
     named = run(*words, *(folder / name for name in sorted(ROTATED)))
     assert whole.stdout == named.stdout
     assert named.stderr == ""
-    [line] = whole.stderr.splitlines()
+    [line, of_directories] = whole.stderr.splitlines()
     assert str(len(OTHERS)) in line
     assert "README.md" in line
-    assert "\x1b" not in line
+    assert "\x1b" not in whole.stderr
+    assert of_directories.endswith(f"{folder}: 1 directory in it not read: older.pcap")
+
+
+def test_nothing_of_a_directory_is_passed_over_silently(tmp_path: Path) -> None:
+    """What vanished is refused by name; pipes are not opened, which would wait for a writer."""
+    (tmp_path / "a.pcap").write_bytes((CAPTURES / "ck-txn.pcap").read_bytes())
+    (tmp_path / "gone.pcap").symlink_to("nowhere")
+    (tmp_path / "gone").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.pcap")
+    for day in range(1, 6):
+        (tmp_path / f"day={day}").mkdir()
+    result = run("decode", "--table", "connections", tmp_path)
+    assert result.exit_code == 2
+    ignored, directories, gone, rest = result.stderr.splitlines()
+    assert ignored.endswith(": 2 files ignored, not captures by name or content: gone, pipe.pcap")
+    assert directories.endswith(": 5 directories in it not read: day=1, day=2, day=3, ...")
+    assert gone.endswith("gone.pcap: No such file or directory")
+    assert rest.endswith("the tables cover the other inputs")
+    assert result.stdout == run("decode", "--table", "connections", tmp_path / "a.pcap").stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_link_to_a_file_of_the_same_directory_is_not_read(command: str, tmp_path: Path) -> None:
+    """Rotating tools make them: `latest.pcap` is the newest file, whose messages count once."""
+    words = COMMANDS[command]
+    files, elsewhere = tmp_path / "files", tmp_path / "elsewhere.pcap"
+    files.mkdir()
+    elsewhere.write_bytes((CAPTURES / "ck-848.pcap").read_bytes())
+    (files / "a.pcap").write_bytes((CAPTURES / "ck-txn.pcap").read_bytes())
+    (files / "other.pcap").symlink_to(elsewhere)
+    named = run(*words, files / "a.pcap", files / "other.pcap")
+    (files / ".hidden").write_bytes((files / "a.pcap").read_bytes())
+    (files / "latest.pcap").symlink_to("a.pcap")
+    whole = run(*words, files)
+    assert whole.exit_code == 0
+    assert whole.stdout == named.stdout
+    assert whole.stderr.endswith(f"{files}: 1 link not read: latest.pcap is a.pcap\n")
+    (files / "latest.pcap").unlink()
+    (files / "latest.pcap").symlink_to(".hidden")
+    assert "link" not in run(*words, files).stderr
+
+
+def test_spark_does_not_read_such_a_link(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes((CAPTURES / "ck-txn.pcap").read_bytes())
+    (tmp_path / "latest.pcap").symlink_to("a.pcap")
+    said: dict[str, str] = {}
+    listed = inputs([tmp_path], ignored=said.__setitem__)
+    assert [Path(each.name).name for each in listed] == ["a.pcap"]
+    assert list(said) == [str(tmp_path / "latest.pcap")]
+
+
+@pytest.mark.parametrize("verb", ["decode", "summary"])
+def test_a_directory_of_directories_says_so(verb: str, tmp_path: Path) -> None:
+    (tmp_path / "day=1").mkdir()
+    result = run(verb, tmp_path)
+    assert result.exit_code == 2
+    assert "by name or content; 1 directory in it not read: day=1" in result.stderr
 
 
 def test_spark_reads_the_same_files(folder: Path) -> None:

@@ -81,6 +81,23 @@ unsigned char frame_bin[] = {
 unsigned int frame_bin_len = 35;
 """
 GO = "[]byte{" + ", ".join(f"0x{byte:x}" for byte in FRAME) + "}"
+OD_OCTAL = """\
+0000000 00 00 00 1f 00 0c 00 04 00 00 00 05 00 02 6d 65
+0000020 00 08 62 69 6c 6c 69 6e 67 00 00 00 07 04 6d 2d
+0000040 31 00 00
+0000043
+"""
+OD_DECIMAL = OD_OCTAL.replace("20 ", "16 ", 1).replace("40 ", "32 ").replace("43", "35")
+NETTY = """\
+12:00:01.123 [io-1] DEBUG LoggingHandler - [id: 0x0a1b2c3d, L:/127.0.0.1:9092] READ: 35B
+         +-------------------------------------------------+
+         |  0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f |
++--------+-------------------------------------------------+----------------+
+|00000000| 00 00 00 1f 00 0c 00 04 00 00 00 05 00 02 6d 65 |..............me|
+|00000010| 00 08 62 69 6c 6c 69 6e 67 00 00 00 07 04 6d 2d |..billing.....m-|
+|00000020| 31 00 00                                        |1..             |
++--------+-------------------------------------------------+----------------+
+"""
 NOTATIONS: Final = {
     "xxd": XXD,
     "xxd, one line": "00000000: 0000 0004 0012 0000  ........\n",
@@ -102,6 +119,18 @@ NOTATIONS: Final = {
     "shell": r"$'\0\0\0\x1f\0\f\0\4\0\0\0\5\0\2me\0\bbilling\0\0\0\a\4m-1\0\0'",
     "escapes without quotes": repr(FRAME)[2:-1],
     "JSON string": f'"{FRAME.hex()}"',
+    "od -t x1": OD_OCTAL,
+    "od -A d -t x1": OD_DECIMAL,
+    "Netty": NETTY,
+    "Netty, without the line of the log": NETTY.partition("\n")[2],
+    "a dump with a heading": "RequestResponse hexdump (35 bytes):\n" + XXD,
+    "Node.js": f"<Buffer {FRAME.hex(' ')}>",
+    "JSON of Node.js": json.dumps({"type": "Buffer", "data": list(FRAME)}),
+    "Erlang": f"Frame = <<{','.join(map(str, FRAME))}>>",
+    "Python's bytearray": repr(bytearray(FRAME)),
+    "SQL": f"X'{FRAME.hex()}'",
+    "CBOR": f"h'{FRAME.hex()}'",
+    "C++": f"std::array<uint8_t, 35> frame = {{{', '.join(map(str, FRAME))}}};",
 }
 
 
@@ -197,6 +226,10 @@ def test_digits_in_groups_have_no_offsets(text: str) -> None:
         ("[0, 300]", "300 is not a byte"),
         ("'\\x00' and '\\x01'", "not a string literal at character 8"),
         ("b'\u20ac'", "not a byte"),
+        ("X'00zz'", "invalid hex digit 'z'"),
+        ("<Buffer 00 00 ... 30 more bytes>", "left out bytes: ... 30 more bytes; use toString"),
+        (OD_OCTAL.replace("0000040", "0000098"), "offsets in base 8"),
+        (NETTY * 2, "offset 0x0 does not follow|is not a line of a dump"),
         ("AAAAHwAMAAQAAAAFAAJtZQAIYmls", "base64 must be decoded first: base64 -d"),
     ],
 )
@@ -228,6 +261,10 @@ HOSTILE: Final[dict[str, Callable[[int], str]]] = {
     "quotes": lambda n: '"' * n + "x",
     "spaces in base64": lambda n: "AAAA" + " " * n + "!",
     "a long line": lambda n: "00000000  " + "00 " * n + "g",
+    "brackets": lambda n: "<" * n + "0>",
+    "a buffer that does not end": lambda n: "<Buffer" + " 00" * n,
+    "headings": lambda n: "heading\n" * n,
+    "borders": lambda n: ("+" + "-" * 49 + "+\n") * (n // 50),
     "lines left out": lambda n: "00000000: 00 00\n" + "*\n" * n,
     "a far offset": lambda _: "00000000: 00 00\n*\nffffffffffffffff: 00\n",
 }

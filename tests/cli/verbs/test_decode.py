@@ -389,6 +389,7 @@ MISTAKES = [
     ([KCAT, "--table", "exchange"], "group_events, problems; did you mean exchanges?"),
     ([KCAT, "--version", "3"], "required by --version and --direction"),
     (["00", "--api", "Fetch"], "Missing --version: FetchRequest has versions"),
+    (["x.pcap", "--api", "fetch"], "to select from captures: --filter 'api == Fetch'"),
     (["00", "--api", "Fetsh", "--version", "1"], "did you mean Fetch?"),
     (
         ["00", "--api", "Fetch", "--version", "1", "--direction", "up"],

@@ -90,6 +90,17 @@ def test_a_suggestion_follows_the_place(query: str, end: str) -> None:
     assert line.endswith(f"does not exist{end}")
 
 
+@pytest.mark.parametrize("column", ["key", "value"])
+def test_a_field_of_values_that_are_not_decoded_says_how_to_get_it(column: str) -> None:
+    [line] = output(f"SELECT {column}.amount FROM records", CAPTURE, code=2).splitlines()
+    advised = f"{column}->>'amount'"
+    assert f"of JSON: {advised}" in line
+    assert "--topic NAME --values auto" in line
+    assert output(f"SELECT {advised} AS amount FROM records LIMIT 1", CAPTURE).startswith("{")
+    [line] = output("SELECT api_key.amount FROM exchanges", CAPTURE, code=2).splitlines()
+    assert "JSON" not in line
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -27,6 +27,7 @@ from tests.real.java import RELEASE
 
 from ...broker.log.test_log import damaged, gap, old
 from ...real.broker import CLUSTER_ID, Broker
+from ...real.effects import wait_until_in_effect
 from ...real.responses import TRANSIENT, errors
 from ...real.wire import Wire
 from . import migration_steps
@@ -486,6 +487,8 @@ def exchanged(wire: Wire, step: Step) -> str:
         return not errors(responses[-1]) & PASSING
 
     until(settled)
+    if name == "IncrementalAlterConfigs":
+        wait_until_in_effect(wire)
     return json.dumps(alike(kafkawire.to_json(responses[-1], version)), sort_keys=True)
 
 

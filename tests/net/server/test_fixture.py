@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from kafkawire import ErrorCode
 from kafkawire.capture import decode_capture
 from kafkawire.client.failures import BrokerError
+from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.messages.produce_response import ProduceResponse
 from kafkawire.net.brokers.recording import Recording
@@ -297,6 +298,8 @@ def test_brokers_that_do_not_exist_or_run_are_refused(cluster: ServerThread) -> 
     for refused in (cluster.isolate, cluster.fail_disk, cluster.offline_directories):
         with pytest.raises(ValueError, match="no broker 4: they are 1 to 3"):
             refused(4)
+    with pytest.raises(ValueError, match="no broker '1': they are 1 to 3"):
+        cluster.kill("1")  # type: ignore[arg-type]
     cluster.kill(2)
     with pytest.raises(ValueError, match="broker 2 does not run"):
         cluster.directory("t", 2)
@@ -555,7 +558,7 @@ def test_the_text_of_a_request_is_a_line_with_its_errors(kafka_broker: ServerThr
     version = failed.request.version
     assert repr(failed) == f"<Produce v{version}, client app, broker 1: NOT_LEADER_OR_FOLLOWER>"
     assert repr(retried) == f"<Produce v{version}, client app, broker 1: ok>"
-    unanswered = retried._replace(result=None, request=retried.request._replace(client_id=None))
+    unanswered = retried._replace(response=None, request=retried.request._replace(client_id=None))
     assert repr(unanswered) == f"<Produce v{version}, broker 1: no response>"
     hostile = unanswered._replace(request=retried.request._replace(client_id="\x1b[2J"))
     assert repr(hostile) == f"<Produce v{version}, client \\x1b[2J, broker 1: no response>"
@@ -565,6 +568,8 @@ def test_the_text_of_a_request_is_a_line_with_its_errors(kafka_broker: ServerThr
 def test_the_clock_does_not_go_back(kafka_broker: ServerThread, seconds: float) -> None:
     with pytest.raises(ValueError, match=f"seconds={seconds}: expected a number from 0"):
         kafka_broker.advance(seconds)
+    with pytest.raises(ValueError, match=f"seconds={seconds}: expected a number from 0"):
+        kafka_broker.slow_disk(1, seconds)
 
 
 @pytest.mark.parametrize("seconds", ["5", None, timedelta(seconds=5)])
@@ -576,3 +581,31 @@ def test_the_clock_takes_numbers(kafka_broker: ServerThread, seconds: Any) -> No
 
 def test_the_text_of_a_cluster_is_short(kafka_broker: ServerThread) -> None:
     assert repr(kafka_broker) == "<ServerThread: 1 broker>"
+
+
+@pytest.mark.parametrize("kind", [ServerThread, ClusterThread])
+def test_a_cluster_outside_its_block_says_so(kind: Callable[..., Any]) -> None:
+    """A call would wait for a loop that nothing runs in."""
+    config = ServerConfig(topics={"t": 1})
+    for cluster, reason in (
+        (kind(config), "^the cluster was not started: `with` does$"),
+        (ended(kind(config)), "^the cluster is closed$"),
+    ):
+        calls: list[Callable[[ServerThread], object]] = [
+            lambda each: each.records("t"),
+            lambda each: each.create_topic("other"),
+            lambda each: each.leader("t"),
+            lambda each: each.start(1),
+            lambda each: each.fault("Produce"),
+            lambda each: each.invariants(),
+        ]
+        for call in calls:
+            with pytest.raises(LocalProtocolError, match=reason):
+                call(cluster)
+        assert cluster.nodes == []
+
+
+def ended(cluster: ServerThread) -> ServerThread:
+    with cluster:
+        assert cluster.nodes == [1]
+    return cluster

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafkawire.broker import Action
 from kafkawire.client.consumer import TopicPartition
+from kafkawire.errors import LocalProtocolError
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.net.fixture import ClusterFixture
 from kafkawire.net.nodes.cluster_thread import ClusterThread
@@ -201,4 +202,13 @@ def test_a_function_of_a_fault_that_fails_fails_the_test() -> None:
         fault = cluster.fault(fails)
         produce(cluster, ["a"])
         with pytest.raises(LookupError, match="in the request"):
+            assert fault.hit
+
+
+def test_a_function_of_a_fault_that_calls_the_cluster_says_so() -> None:
+    """It is called in the loop of the brokers, and would wait for itself."""
+    with ServerThread(ServerConfig(topics={"t": 1}, settings=QUICK)) as cluster:
+        fault = cluster.fault(lambda _request: bool(cluster.records("t")))
+        produce(cluster, ["a"])
+        with pytest.raises(LocalProtocolError, match="called in its own event loop"):
             assert fault.hit

@@ -1,7 +1,7 @@
 """Producers whose epochs are used up, at a real Apache Kafka and at a node: the same responses.
 
 Each producer gets there as in an application: one more begins with its transactional id, 32,766
-times.
+times. Two of the scenarios are played by `make soak`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kafkawire.messages.init_producer_id_response import InitProducerIdResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig
 from kafkawire.transactions.transaction import LAST_EPOCH
+from tests.fuzzing import SOAK
 from tests.interop.implementations import until
 
 from ...real.broker import Broker
@@ -96,10 +97,13 @@ def timed_out(version: int, actor: Actor) -> None:
 
 SCENARIOS: Final[dict[str, Callable[[Actor], None]]] = {
     "rotated": rotated,
-    "aborted": aborted,
     "ended": ended,
     "timed out": partial(timed_out, BUMPING),
-    "timed out before version 2": partial(timed_out, 9),
+    **(
+        {"aborted": aborted, "timed out before version 2": partial(timed_out, 9)}
+        if SOAK > 1
+        else {}
+    ),
 }
 
 

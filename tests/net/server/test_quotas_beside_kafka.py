@@ -18,6 +18,7 @@ from kafkawire.broker.releases import LATEST
 from kafkawire.messages import alter_client_quotas_request as quotas
 from kafkawire.messages.alter_client_quotas_response import AlterClientQuotasResponse
 from kafkawire.messages.api_versions_request import ApiVersionsRequest
+from kafkawire.messages.api_versions_response import ApiVersionsResponse
 from kafkawire.messages.create_partitions_request import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -37,6 +38,7 @@ from kafkawire.messages.metadata_request import MetadataRequest
 from kafkawire.messages.metadata_response import MetadataResponse
 from kafkawire.net.nodes.cluster_thread import ClusterThread
 from kafkawire.net.server_config import ServerConfig
+from kafkawire.node.front.apis import controller_apis
 from tests.interop.implementations import until
 
 from ...real.broker import Broker, free_ports
@@ -76,6 +78,13 @@ def set_quota(wire: Wire, entity: dict[str, str | None], key: str, value: float 
     request = quotas.AlterClientQuotasRequest(entries=[quotas.EntryData(entity=parts, ops=[op])])
     response = wire.exchange(request, 1, AlterClientQuotasResponse)
     assert response.entries[0].error_code == 0
+
+
+class Ports(NamedTuple):
+    """The ports of a node."""
+
+    broker: int
+    controller: int
 
 
 class Result(NamedTuple):
@@ -241,6 +250,54 @@ def test_request_time(both: tuple[int, int]) -> None:
     }
     assert differing == {}
     assert list(real.values()).count(THROTTLED_MS) > 50
+
+
+@pytest.fixture(scope="module")
+def controllers(own_kafka: Broker) -> Iterator[tuple[Ports, Ports]]:
+    """The ports of the real node and of one of ours."""
+    with ClusterThread(ServerConfig()) as cluster:
+        yield (
+            Ports(own_kafka.port, own_kafka.controller_port),
+            Ports(cluster.ports()[1], cluster.ports("CONTROLLER")[1]),
+        )
+
+
+def throttled_by_controller(ports: Ports, client_id: str) -> dict[str, object]:
+    """Each API of a client whose share is used up: the throttle time, and whether more waits."""
+    with Wire(ports.broker) as wire:
+        set_quota(wire, {"client-id": client_id}, "request_percentage", TINY)
+    until(lambda: controller_throttles(ports.controller, client_id))
+    results: dict[str, object] = {}
+    for key, versions in sorted(controller_apis(LATEST).listed.items()):
+        info = REGISTRY.request(key)
+        assert info is not None
+        with Wire(ports.controller, client_id=client_id) as wire:
+            response = wire.send(filled(info.name, versions.last, Known("absent")), versions.last)
+            throttle_ms = getattr(response.frame.body, "throttle_time_ms", None)
+            results[key.name] = throttle_ms, waits(wire)
+    return results
+
+
+def controller_throttles(port: int, client_id: str) -> bool:
+    with Wire(port, client_id=client_id) as wire:
+        response = wire.exchange(ApiVersionsRequest(), 3, ApiVersionsResponse)
+        return response.throttle_time_ms == THROTTLED_MS
+
+
+def waits(wire: Wire) -> bool:
+    """Whether the response to the next request takes some time."""
+    begin = time.monotonic()
+    with suppress(ConnectionError):
+        wire.send(ApiVersionsRequest(), 0)
+    return time.monotonic() - begin >= THROTTLED_MS / 2000
+
+
+def test_request_time_of_controllers(controllers: tuple[Ports, Ports]) -> None:
+    client_id = new_name("timed")
+    real, ours = (throttled_by_controller(each, client_id) for each in controllers)
+    differing = {key: (real[key], ours[key]) for key in real if real[key] != ours[key]}
+    assert differing == {}
+    assert list(real.values()).count((THROTTLED_MS, True)) > 20
 
 
 def served(port: int, number: int) -> int:

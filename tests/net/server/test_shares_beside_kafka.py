@@ -23,6 +23,7 @@ from tests.interop.implementations import until
 from tests.real.java import RELEASE
 
 from ...real.broker import Broker
+from ...real.effects import wait_until_in_effect
 from ...real.responses import errors
 from ...real.wire import Wire
 from .test_beside_kafka import (
@@ -68,7 +69,7 @@ class Peer:
         self.responses: list[tuple[str, str]] = []
 
     def exchange(self, name: str, version: int, fields: Fields) -> Message:
-        """Send a request, again while the broker is not ready."""
+        """Send a request, again while the broker is not ready; changes of configs are in effect."""
         cls = kafkawire.REGISTRY.load(f"{name}Request")
         request = kafkawire.from_json(f"{name}Request", version, in_version(cls, version, fields))
         responses: list[Message] = []
@@ -78,6 +79,8 @@ class Peer:
             return not errors(responses[-1]) & PASSING
 
         until(settled)
+        if name == "IncrementalAlterConfigs":
+            wait_until_in_effect(self.wire)
         return responses[-1]
 
     def say(self, what: str, name: str, version: int, fields: Fields) -> Any:

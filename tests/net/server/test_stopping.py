@@ -103,6 +103,19 @@ def test_a_port_that_is_taken_leaves_nothing_open(
     assert set(threading.enumerate()) <= set(before)
 
 
+@pytest.mark.parametrize("kind", [ServerThread, ClusterThread])
+def test_a_host_that_does_not_exist_is_named(
+    kind: type[ServerThread] | type[ClusterThread],
+) -> None:
+    config = ServerConfig(brokers=1, host="no-such-host.invalid")
+    with nothing_left_open(), pytest.raises(OSError) as raised, kind(config):
+        pass
+    assert raised.value.filename == "no-such-host.invalid:0"
+    with pytest.raises(socket.gaierror) as unknown:
+        socket.getaddrinfo("no-such-host.invalid", 0)
+    assert raised.value.strerror == unknown.value.strerror
+
+
 def test_a_client_that_never_shakes_hands() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)

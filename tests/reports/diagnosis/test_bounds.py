@@ -36,7 +36,7 @@ def test_subjects_beyond_the_bound_are_counted_together() -> None:
 
 
 def test_a_finding_names_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkawire.reports.diagnosis.rule.MAX_SUBJECTS", 2)
+    monkeypatch.setattr("kafkawire.reports.diagnosis.subjects.MAX_SUBJECTS", 2)
     story = Story()
     for number in range(5):
         story.fetch(code=1, client_id=f"c{number}")
@@ -54,7 +54,7 @@ def test_few_packets_are_kept_of_many() -> None:
 
 def test_keys_of_subjects_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys beyond the bound are looked up by their subjects, and have the same states."""
-    monkeypatch.setattr("kafkawire.reports.diagnosis.rule.MAX_SUBJECTS", 3)
+    monkeypatch.setattr("kafkawire.reports.diagnosis.subjects.MAX_SUBJECTS", 3)
     subjects: Subjects[list[int]] = Subjects(list)
     for at in [*range(9), *range(9)]:
         subjects.of_key(at, partial(Subject, client=str(at // 2))).append(at)

@@ -345,6 +345,53 @@ def test_retransmissions(tmp_path: Path) -> None:
     assert rules(repeating(0.08), tmp_path) == {}
 
 
+def test_packets_that_both_hosts_captured_with_other_clocks(tmp_path: Path) -> None:
+    """The packets of one host come when the connection has ended at the other."""
+    story = Story()
+    for _ in range(50):
+        story.produce(acks=1, client_id="c" * 10_000)
+    story.close()
+    story.packets += [one._replace(time_ns=one.time_ns + 10**9) for one in story.packets]
+    by_rule = rules(story, tmp_path)
+    assert list(by_rule) == ["retransmissions"]
+    finding = by_rule["retransmissions"]
+    assert finding["severity"] == "notice"
+    assert "(50.0%) were sent again on 1 connection" in finding["what"]
+    assert finding["count"] == 1
+
+
+def incomplete(*, cut: int = 0, lost: int = 0, late: int = 0) -> Story:
+    """Lack bytes of that many requests, or have them at the end."""
+    story = Story()
+    for _ in range(20):
+        story.exchange("Metadata", 5, client_id="c" * 100).wait(0.1)
+    sent = [at for at, one in enumerate(story.packets) if len(one.data) > 100][::4]
+    packets = story.packets
+    for at in sent[:cut]:
+        packets[at] = packets[at]._replace(
+            data=packets[at].data[:96], original=len(packets[at].data)
+        )
+    missing = [packets.pop(at) for at in reversed(sent[cut : cut + late + lost])]
+    packets += missing[:late]
+    return story
+
+
+@pytest.mark.parametrize(
+    ("story", "cause", "advice"),
+    [
+        (incomplete(cut=2), "without their ends", "-s 0"),
+        (incomplete(lost=2), "too slow.", "-B 65536)."),
+        (incomplete(cut=1, lost=1), "too slow, and", "-B 65536) and"),
+        (incomplete(late=2), "not in the order of their times", "reordercap"),
+        (incomplete(late=1, lost=3), "too slow.", "-B 65536)."),
+    ],
+)
+def test_why_bytes_are_missing(story: Story, cause: str, advice: str, tmp_path: Path) -> None:
+    finding = rules(story, tmp_path)["capture-loss"]
+    assert cause in finding["cause"]
+    assert advice in finding["advice"]
+
+
 def test_bytes_that_the_capture_lacks(tmp_path: Path) -> None:
     story = Story()
     for _ in range(10):
@@ -362,6 +409,14 @@ def test_connections_that_are_not_decoded(tmp_path: Path) -> None:
     assert list(by_rule) == ["undecoded-connections"]
     assert by_rule["undecoded-connections"]["what"] == "1 connection: protocol is HTTP"
     assert by_rule["undecoded-connections"]["cause"] == "These connections are not Kafka's."
+
+
+def test_another_protocol_at_the_port_of_a_broker_has_another_cause(tmp_path: Path) -> None:
+    story = Story().exchange("Metadata", 5)
+    story.send(CLIENT, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1)
+    finding = rules(story.close(), tmp_path)["undecoded-connections"]
+    assert finding["what"] == "1 connection: protocol is HTTP"
+    assert "to a port at which others are served" in finding["cause"]
 
 
 def test_connections_that_are_not_decoded_have_their_first_and_last_time(tmp_path: Path) -> None:

@@ -149,6 +149,10 @@ def test_other_stores(tmp_path: Path) -> None:
         for given in (f"memory://{root}/a.pcap", f"memory://{root}/", f"memory://{root}/*.pcap"):
             (file,) = inputs([given])
             assert split_up(file, 5000)[0] == found
+        memory.pipe(f"/{root}/day=1/b.pcap", (FOLDER / NAME).read_bytes())
+        unread: list[str] = []
+        assert len(inputs([f"memory://{root}/"], ignored=lambda _, what: unread.append(what))) == 1
+        assert unread == ["1 directory in it not read: day=1"]
     finally:
         memory.rm(f"/{root}", recursive=True)
 

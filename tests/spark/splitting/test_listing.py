@@ -42,6 +42,31 @@ def test_directories_and_patterns(tree: Path) -> None:
     assert names(inputs([tree / "b.pcap", f"{tree}/[ab].pcap"]), tree) == ["b.pcap", "a.pcap"]
 
 
+@pytest.mark.parametrize("form", ["{}", "file:{}"])
+def test_what_is_not_read_of_a_directory_is_named(form: str, tree: Path) -> None:
+    unread: list[tuple[str, str]] = []
+    where = form.format(tree)
+    listed = inputs([where], ignored=lambda *each: unread.append(each))
+    assert [Path(file.name).name for file in listed] == ["a.pcap", "b.pcap"]
+    [(directory, what)] = unread
+    assert directory.endswith(str(tree))
+    assert what == "1 directory in it not read: sub"
+    unread.clear()
+    inputs([where], recursive=True, ignored=lambda *each: unread.append(each))
+    inputs([f"{where}/*.pcap"], ignored=lambda *each: unread.append(each))
+    assert not unread
+    for each in ("a.pcap", "b.pcap"):
+        (tree / each).unlink()
+    with pytest.raises(FileNotFoundError, match="without files; 1 directory in it not read: sub"):
+        inputs([where])
+
+
+def test_a_file_that_vanished_from_a_directory_is_listed(tree: Path) -> None:
+    (tree / "gone.pcap").symlink_to("nowhere")
+    (tree / "gone").symlink_to("nowhere")
+    assert names(inputs([tree]), tree) == ["a.pcap", "b.pcap", "gone.pcap"]
+
+
 def test_a_name_is_what_the_command_line_prints(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkawire.reports.diagnosis.finding import ResolvedFinding
-from kafkawire.reports.diagnosis.partition_counts import PartitionCounts
-from kafkawire.reports.diagnosis.responding import Responding
 from kafkawire.reports.diagnosis.rule import Scene
 from kafkawire.reports.readiness import dropped_by
 
@@ -21,8 +19,7 @@ if TYPE_CHECKING:
 def scene_of(summary: Summary, releases: Releases) -> Scene:
     """Return what a diagnosis shares with a summary: its collectors."""
     collectors = summary.clients, summary.watermarks, summary.silences
-    dropped_in = dropped_by(releases)
-    return Scene(summary.captures, *collectors, dropped_in, PartitionCounts(), Responding(), {})
+    return Scene.beside(summary.captures, *collectors, dropped_by(releases))
 
 
 def finding_json(one: ResolvedFinding) -> dict[str, Any]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from kafkawire.whole_numbers import whole_number
+
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
 from ...input.names import suggestion
 from ...input.options import Form, FormOption, pairs
 from ...input.panels import Panel
 from ...live.changes import NO_CHANGE_OPTIONS, Change, ChangeOptions, ChangeReport
-from ...numbers import whole_number
 from ...render.report import Section, print_report
 
 if TYPE_CHECKING:

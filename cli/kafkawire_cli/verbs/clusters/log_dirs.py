@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from kafkawire.display import plural
+from kafkawire.whole_numbers import MAX_INT32, whole_number
 
 from ...input import cluster as live
 from ...input.cluster import NO_OPTIONS, ClusterOptions
@@ -16,7 +17,6 @@ from ...input.panels import Panel
 from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
 from ...live.completion import complete_topic
 from ...live.unknown_names import broker_ids, check_brokers, described_topics
-from ...numbers import MAX_INT32, whole_number
 from ...render.cluster import LOG_DIR_HEAD, log_dir_cells
 from ...render.report import Section, bytes_text, print_report, top
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkawire.whole_numbers import whole_number
+
 from ...input.names import complete_release
 from ...input.node import NodeChoice, node_options
 from ...input.options import pairs
 from ...live.node import fail, listening, observers, run_node
-from ...numbers import whole_number
 from ...pipes import stop_at_closed_pipe
 from ...render.request_lines import RequestLines
 

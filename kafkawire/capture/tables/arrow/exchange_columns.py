@@ -7,7 +7,7 @@ Rows equal those that a test makes of decoded messages of every capture.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from ...multifile import PacketPositions
 from ..columns import BODY_NUMBERS
@@ -16,13 +16,19 @@ from ..extraction.messages import ExtractedMessage
 from .buffers import Numbers
 from .exchange_heads import ExchangeHeads, ExtractedExchange, FileNames
 
+SESSION_PARTITIONS: Final = 1 << 18
+"""Partitions of fetch sessions that wait: an exchange lists all of its session, which no message
+does, so that a small capture has any number of them.
+"""
+
 
 @final
 class ExchangeValues:
-    """Values of the columns, one per row."""
+    """Values of the columns, one per row. in_sessions: partitions of the fetch sessions in them."""
 
     def __init__(self) -> None:
         self.rows: int = 0
+        self.in_sessions: int = 0
         self.heads: ExchangeHeads = ExchangeHeads()
         self.request_bytes: Numbers = Numbers()
         self.request_status: list[str | None] = []
@@ -63,6 +69,12 @@ class ExchangeColumns:
         sent = None if request is None else request.facts.entities
         received = None if response is None else response.facts.entities
         filled.bodies.add(sent, received, requested, complete)
+        if requested is not None:
+            filled.in_sessions += len(requested)
+
+    def is_full(self, rows: int) -> bool:
+        """Whether there is enough for a batch of that many rows."""
+        return self.filled.rows >= rows or self.filled.in_sessions >= SESSION_PARTITIONS
 
     def add_request(self, filled: ExchangeValues, request: ExtractedMessage | None) -> None:
         if request is None:

@@ -22,13 +22,16 @@ from ...frames.decoding import LocatedItem, RawFrame, located
 from ...rows import Row
 from ..extraction.body_facts import Session
 from ..extraction.messages import Extractor
-from .pairing import ItemPair, ItemValues, TaskMessage, values_of
+from .pairing import ItemPair, ItemValues, TaskMessage, length, values_of
 
 SESSIONS_SINCE: Final = 7
 FLEXIBLE_SINCE: Final = 12
 NO_REPLICA_SINCE: Final = 15
 """Versions of Fetch: with sessions (KIP-227), with tagged fields, without the replica id (KIP-903).
 """
+
+PARTITION_BYTES: Final = 24
+"""The least that a partition takes in a Fetch of SESSIONS_SINCE."""
 
 _Id = tuple[int, int]
 
@@ -70,7 +73,8 @@ class _Header(NamedTuple):
 class SessionStates:
     """The fetch sessions of a capture, and those that the current task knows.
 
-    Of each session it keeps the requests that changed it, from the first one on.
+    Of each session it keeps the requests that changed it, from the first one on. listing: bytes of
+    those that list the partitions of the last exchange that was handled; 0 if it lists its own.
     """
 
     def __init__(self, names: TopicNames, extractor: Extractor, limits: Limits) -> None:
@@ -80,6 +84,7 @@ class SessionStates:
         self._histories: dict[_Id, History] = {}
         self._version: int = 0
         self._in_task: set[_Id] = set()
+        self.listing: int = 0
 
     def begin_task(self) -> None:
         """Begin a task, which knows no session."""
@@ -118,6 +123,7 @@ class SessionStates:
     def handle(self, pair: ItemPair) -> Replay | None:
         """Handle the next exchange; return what must be replayed before it in the task."""
         request, response = pair.request, pair.response
+        self.listing = 0
         if request is None:
             return None
         header = _header(request.located.item)
@@ -130,6 +136,8 @@ class SessionStates:
         replay = None
         if header.epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             replay = self._replay(id)
+            for each in self._histories.get(id, NO_HISTORY).requests:
+                self.listing += length(each)
             if header.is_empty and received in (None, (0, header.session)):
                 self._remember(id, self._histories.pop(id, NO_HISTORY))
                 return replay
@@ -193,9 +201,8 @@ class SessionStates:
         state = restoring.replayed(where, rows, id, self._names)
         assert state is not None
         requested, complete = state
-        return LocatedItem(
-            *where, restoring.restoring_request(rows[-1], id, requested.values(), complete)
-        )
+        row = restoring.restoring_request(rows[-1], id, requested.values(), complete)
+        return LocatedItem(*where, row._replace(length=PARTITION_BYTES * len(requested)))
 
 
 def _header(item: Row | RawFrame) -> _Header | None:

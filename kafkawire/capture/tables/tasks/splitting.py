@@ -30,7 +30,9 @@ from .task import MISSING, UNKNOWN, Restored, Task, Use
 
 TASK_ITEMS: Final = 2048
 TASK_BYTES: Final = 1 << 21
-"""Messages of a task, and bytes of them, after which it is full."""
+"""Messages of a task, and bytes of them, after which it is full; a Fetch counts with the requests
+that list the partitions of its session.
+"""
 
 OF_EXCHANGES: Final = frozenset({"exchanges", "partitions"})
 OF_MESSAGES: Final = frozenset({"connections", "messages", "problems", "records"})
@@ -194,6 +196,7 @@ class Splitter:
             if not self._has_exchanges:
                 continue
             replay = self._sessions.handle(pair)
+            self._bytes += self._sessions.listing  # its rows have what these requests list
             if replay is not None:
                 requests, versions = replay.history
                 pair_count, id = len(self._pairs) // 3, (pair.ends.connection, replay.session)

@@ -58,4 +58,4 @@ def _no_response(event: NoResponse, fields: MemberFields, view: ClusterView) -> 
 
 def _broker(node: int, view: ClusterView) -> str:
     broker = view.brokers.get(node)
-    return f"broker {node}" if broker is None else f"broker {node} ({broker.host}:{broker.port})"
+    return f"broker {node}" if broker is None else f"broker {node} ({broker.address})"

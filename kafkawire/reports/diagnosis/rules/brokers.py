@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.exchanges.topic_ids import TopicKey, topic_key
 from kafkawire.capture.rows import Row
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
@@ -16,6 +16,9 @@ from kafkawire.protocol.error_code import ErrorCode
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
+
+METADATA: Final = ApiKey.METADATA
+FETCH: Final = ApiKey.FETCH
 
 
 class Leader(NamedTuple):
@@ -46,17 +49,19 @@ class LeaderElections(Rule):
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Compare the leaders in a Metadata response with those before."""
         response = exchange.response
-        if response is None or response.message is None or response.api_key != ApiKey.METADATA:
+        if response is None or response.message is None or response.api_key != METADATA:
             return
         message: Any = response.message
-        names = self.scene.names
+        keys, leaders = self._keys, self._leaders
         for topic in message.topics or ():
-            key = names.topic(topic.name, TOPIC_ID.of(topic)).key
-            if topic.name and (topic.name in self._keys or len(self._keys) < MAX_SUBJECTS):
-                self._keys[topic.name] = key
-            for partition in topic.partitions:
-                leader = Leader(partition.leader_id, partition.leader_epoch)
-                self._compare((key, partition.partition_index), leader, response)
+            name = topic.name
+            key = topic_key(name, TOPIC_ID.of(topic))
+            if name and (name in keys or len(keys) < MAX_SUBJECTS):
+                keys[name] = key
+            for one in topic.partitions:
+                place = key, one.partition_index
+                if leaders.get(place) != (one.leader_id, one.leader_epoch):
+                    self._compare(place, Leader(one.leader_id, one.leader_epoch), response)
 
     def error(self, exchange: Exchange, code: int) -> None:  # noqa: ARG002
         """Compare the leaders in an error of Produce or Fetch with those before (KIP-951)."""
@@ -64,10 +69,10 @@ class LeaderElections(Rule):
         if response is None or response.message is None:
             return
         message: Any = response.message
-        is_fetch = response.api_key == ApiKey.FETCH
+        is_fetch = response.api_key == FETCH
         for topic in message.responses:
             name = topic.topic if is_fetch else topic.name
-            key = self._keys.get(name) or self.scene.names.topic(name, TOPIC_ID.of(topic)).key
+            key = self._keys.get(name) or topic_key(name, TOPIC_ID.of(topic))
             for one in topic.partitions if is_fetch else topic.partition_responses:
                 index = one.partition_index if is_fetch else one.index
                 leader = Leader(one.current_leader.leader_id, one.current_leader.leader_epoch)

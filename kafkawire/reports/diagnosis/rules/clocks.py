@@ -42,16 +42,16 @@ class RecordClock(Rule):
     def produced(self, produced: Produced) -> None:
         """Compare the last timestamp of each batch with the time of its packet."""
         row = produced.row
-        if row.time_ns == NO_TIME:
+        at_ns = row.time_ns
+        if at_ns == NO_TIME:
             return
+        earliest_ns, latest_ns = at_ns + self._earliest_ns, at_ns + self._latest_ns
         for batch in produced.batches:
-            if batch.max_timestamp < 0:
+            stamp_ns = batch.max_timestamp * 1_000_000
+            if earliest_ns <= stamp_ns <= latest_ns or stamp_ns < 0:
                 continue
-            ahead_ns = batch.max_timestamp * 1_000_000 - row.time_ns
-            if ahead_ns > self._latest_ns:
-                self._ahead.of(produced.subject).add(row, batch.size)
-            elif ahead_ns < self._earliest_ns:
-                self._behind.of(produced.subject).add(row, batch.size)
+            clients = self._ahead if stamp_ns > latest_ns else self._behind
+            clients.of(produced.subject).add(row, batch.size)
 
     def findings(self) -> Iterator[Finding]:
         """Return the producers whose records have such times."""
@@ -109,19 +109,23 @@ class ClockOffset(Rule):
     def produced(self, produced: Produced) -> None:
         """Compare the last timestamp of each batch with the time of its packet."""
         row = produced.row
-        if row.time_ns == NO_TIME:
+        at_ns = row.time_ns
+        if at_ns == NO_TIME:
             return
         client: Offset | None = None
         for batch in produced.batches:
-            if batch.max_timestamp < 0:
+            stamp_ms = batch.max_timestamp
+            if stamp_ms < 0:
                 continue
-            ahead_ns = batch.max_timestamp * 1_000_000 - row.time_ns
+            ahead_ns = stamp_ms * 1_000_000 - at_ns
             if client is None:
                 client = self._clients.of(produced.client)
             if not client.seen.count:
                 client.lowest_ns = client.highest_ns = ahead_ns
-            client.lowest_ns = min(client.lowest_ns, ahead_ns)
-            client.highest_ns = max(client.highest_ns, ahead_ns)
+            elif ahead_ns < client.lowest_ns:
+                client.lowest_ns = ahead_ns
+            elif ahead_ns > client.highest_ns:
+                client.highest_ns = ahead_ns
             client.seen.add(row, batch.size)
 
     def findings(self) -> Iterator[Finding]:
@@ -202,18 +206,18 @@ class BrokerClocks(Rule):
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Compare a log append time with the times of the request and of the response."""
-        request, response = exchange.request, exchange.response
+        address, request, response = exchange[2:]
         if request is None or response is None or response.message is None:
-            return
-        sent_ns, received_ns = request.time_ns, response.time_ns
-        if NO_TIME in (sent_ns, received_ns):
             return
         message: Any = response.message
         for topic in message.responses:
             for partition in topic.partition_responses:
                 append_ms = partition.log_append_time_ms
                 if append_ms >= 0 and not partition.error_code:
-                    broker = self._brokers.of(Subject(broker=exchange.broker))
+                    sent_ns, received_ns = request.time_ns, response.time_ns
+                    if NO_TIME in (sent_ns, received_ns):
+                        return
+                    broker = self._brokers.of(Subject(broker=address))
                     broker.seen.add(response)
                     append_ns, ahead = append_ms * 1_000_000, broker.ahead
                     broker.ahead = Ahead(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kafkawire.capture.exchanges.exchanges import Exchange
 from kafkawire.capture.tables.exchanges import since
-from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.group_event import COMMITTED, GroupEvent
-from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
+from ..fetched import Fetched
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
 
@@ -33,14 +31,6 @@ class Fetches:
         self.min_bytes = self.max_wait_ms = 0
 
 
-def _is_empty(body: Any) -> bool:
-    for topic in body.responses:
-        for partition in topic.partitions:
-            if partition.records:
-                return False
-    return True
-
-
 class TinyFetches(Rule):
     """Many Fetch responses with little in them."""
 
@@ -49,7 +39,6 @@ class TinyFetches(Rule):
         "A consumer sends many Fetch requests that return little or nothing, instead of letting "
         "the broker wait for more."
     )
-    apis = frozenset({ApiKey.FETCH})
     thresholds = (
         Threshold("requests", 500, "requests", "fewer say little about how a client behaves"),
         Threshold("per_second", 50, "1/s", "below, requests cost little"),
@@ -60,25 +49,20 @@ class TinyFetches(Rule):
         super().__init__(scene, limits)
         self._clients: Subjects[Fetches] = Subjects(Fetches)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def fetched(self, fetched: Fetched) -> None:
         """Count a Fetch of a consumer."""
-        request, response = exchange.request, exchange.response
-        if request is None or response is None or response.message is None:
+        exchange, request, response, body, _, _, partitions = fetched
+        if body.replica_id != CONSUMER or body.replica_state.replica_id >= 0:
             return
-        message: Any = request.message
-        if (
-            message is None
-            or message.replica_id != CONSUMER
-            or message.replica_state.replica_id >= 0
-        ):
-            return
-        fetches = self._clients.of_key(
-            (request.client_id or exchange.client, exchange.broker),
-            lambda: client_of(exchange, broker=exchange.broker),
-        )
+        client, broker = request.client_id or exchange.client, exchange.broker
+        fetches = self._clients.of_key((client, broker), lambda: client_of(exchange, broker=broker))
         fetches.seen.add(response, response.length + SIZE)
-        fetches.min_bytes, fetches.max_wait_ms = message.min_bytes, message.max_wait_ms
-        fetches.empty += _is_empty(response.message)
+        fetches.min_bytes, fetches.max_wait_ms = body.min_bytes, body.max_wait_ms
+        for _, one in partitions:
+            if one.records:
+                break
+        else:
+            fetches.empty += 1
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients with many small responses."""

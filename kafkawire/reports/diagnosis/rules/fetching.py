@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.exchanges.topic_ids import TopicKey, topic_key
 from kafkawire.capture.tables.extraction.entities import Entities
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
+from kafkawire.display import host_and_port
 from kafkawire.messages.api_key import ApiKey
 from kafkawire.protocol.frame import SIZE
 
+from ..fetched import Fetched, Partitions
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..produced import Produced
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold, client_of
@@ -22,7 +24,6 @@ MAGIC: Final = 16
 
 FETCH: Final = "api == Fetch"
 
-METADATA: Final = ApiKey.METADATA
 NAMED: Final = 3
 """Partitions that a finding names, those with most bytes."""
 
@@ -62,7 +63,7 @@ class DownConversion(Rule):
         if (response.api_version or 0) >= 4 and self._current:
             return  # no conversion; produced batches tell the format
         for topic in message.responses:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
+            key = topic_key(topic.topic, topic.topic_id)
             magics = {
                 one.records[MAGIC] for one in topic.partitions if len(one.records or b"") > MAGIC
             }
@@ -126,26 +127,25 @@ class OtherRack(Rule):
         "replica of the partitions is in its own, or may be: known where Metadata responses have "
         "the topic. Brokers are known where these have their addresses as they are in the capture."
     )
-    apis = frozenset({ApiKey.FETCH, ApiKey.METADATA})
+    apis = frozenset({ApiKey.METADATA})
     thresholds = (Threshold("bytes", 10_000_000, "B", "less traffic costs little"),)
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._nodes: dict[int, Node] = {}
-        self._replicas: dict[tuple[TopicKey, int], tuple[int, ...]] = {}
+        self._replicas: dict[tuple[TopicKey, int], Sequence[int]] = {}
         self._readings: dict[Reading, FromRack] = {}
         self._partitions = 0
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Note the racks of brokers and replicas, and what is fetched from them."""
-        request, response = exchange.request, exchange.response
-        if response is None or response.message is None:
-            return
-        if response.api_key == METADATA:
-            self._note_replicas(response.message)
-            return
-        body: Any = None if request is None else request.message
-        if request is None or body is None or not body.rack_id:
+        """Note the racks of brokers and replicas."""
+        if exchange.response is not None and exchange.response.message is not None:
+            self._note_replicas(exchange.response.message)
+
+    def fetched(self, fetched: Fetched) -> None:
+        """Note what is fetched from a broker."""
+        exchange, request, response, body, *_ = fetched
+        if not body.rack_id:
             return
         key = Reading(body.rack_id, request.client_id or exchange.client, exchange.broker)
         reading = self._readings.get(key)
@@ -154,35 +154,36 @@ class OtherRack(Rule):
                 return
             reading = FromRack(client_of(exchange, broker=exchange.broker))
             self._readings[key] = reading
-        if self._add(reading, response.message):
+        if self._add(reading, fetched.partitions):
             reading.seen.add(response)
 
     def _note_replicas(self, message: Any) -> None:
         for broker in message.brokers:
             if broker.rack and (broker.node_id in self._nodes or len(self._nodes) < MAX_SUBJECTS):
-                self._nodes[broker.node_id] = Node(f"{broker.host}:{broker.port}", broker.rack)
+                self._nodes[broker.node_id] = Node(
+                    host_and_port(broker.host, broker.port), broker.rack
+                )
+        replicas = self._replicas
         for topic in message.topics or ():
-            key = self.scene.names.topic(topic.name, TOPIC_ID.of(topic)).key
+            key = topic_key(topic.name, TOPIC_ID.of(topic))
             for one in topic.partitions:
                 place = key, one.partition_index
-                if place in self._replicas or len(self._replicas) < MAX_SUBJECTS:
-                    self._replicas[place] = tuple(one.replica_nodes)
+                if len(replicas) < MAX_SUBJECTS or place in replicas:
+                    replicas[place] = one.replica_nodes
 
-    def _add(self, reading: FromRack, message: Any) -> bool:
+    def _add(self, reading: FromRack, partitions: Partitions) -> bool:
         """Add the bytes of each partition of a Fetch response; whether it has any."""
         has_records = False
-        for topic in message.responses:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
-            for one in topic.partitions:
-                place = key, one.partition_index
-                if not one.records:
+        for partition, one in partitions:
+            if not one.records:
+                continue
+            place = partition.topic, partition.index
+            if place not in reading.partitions:
+                if self._partitions >= MAX_SUBJECTS:
                     continue
-                if place not in reading.partitions:
-                    if self._partitions >= MAX_SUBJECTS:
-                        continue
-                    self._partitions += 1
-                reading.partitions[place] += len(one.records)
-                has_records = True
+                self._partitions += 1
+            reading.partitions[place] += len(one.records)
+            has_records = True
         return has_records
 
     def findings(self) -> Iterator[Finding]:

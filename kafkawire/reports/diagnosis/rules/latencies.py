@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any, Final
 
 from kafkawire.capture.exchanges.exchanges import Exchange
-from kafkawire.capture.exchanges.topic_ids import TopicKey
+from kafkawire.capture.exchanges.topic_ids import TopicKey, topic_key
+from kafkawire.capture.rows import Row
+from kafkawire.capture.tables.exchanges import since
 from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.messages.api_key import ApiKey
 
 from ...quantiles import Quantiles
-from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
-from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
+from ..fetched import Fetched
+from ..finding import Confidence, Finding, Setting, Severity, Subject
+from ..latencies import Latencies
+from ..rule import Rule, Scene, Subjects, Threshold
 from .consuming import CONSUMER
 
 PROMPT: Final = frozenset(
@@ -34,16 +38,6 @@ PROMPT: Final = frozenset(
 """APIs whose responses do not wait on purpose."""
 
 
-class Latencies:
-    """The latencies of an API at a broker."""
-
-    __slots__ = ("latency", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.latency = Quantiles()
-
-
 class SlowBroker(Rule):
     """A broker that is slower than the others."""
 
@@ -62,14 +56,17 @@ class SlowBroker(Rule):
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
         self._brokers: Subjects[Latencies] = Subjects(Latencies)
+        self._places: dict[tuple[str, int | None], Latencies] = {}  # as many as APIs of brokers
 
     def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Add the latency of an exchange."""
-        _, _, address, _, response = exchange
+        address, _, response = exchange[2:]
         assert response is not None
-        broker = self._brokers.of_key(
-            (address, response.api_key), lambda: Subject(broker=address, api=response.api_name)
-        )
+        place = address, response.api_key
+        broker = self._places.get(place)
+        if broker is None:
+            subject = Subject(broker=address, api=response.api_name)
+            broker = self._places[place] = self._brokers.of(subject)
         broker.latency.add(latency_ns)
         broker.seen.add(response, 0, latency_ns)
 
@@ -115,7 +112,7 @@ class SlowPartition(Rule):
         "same broker. Of Fetch, only those with a partition that has records behind their offset "
         "are compared: others wait on purpose."
     )
-    apis = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+    apis = frozenset({ApiKey.PRODUCE})
     thresholds = (
         Threshold("requests", 50, "requests", "per partition; the median of fewer varies"),
         Threshold("partitions", 4, "partitions", "of fewer, it is not clear what is usual"),
@@ -125,93 +122,89 @@ class SlowPartition(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._partitions: dict[Hashable, Latencies] = {}
-        self._subjects: dict[Hashable, Subject] = {}
-        self._ends: dict[tuple[str, TopicKey, int], int] = {}
+        self._partitions: dict[Subject, Latencies] = {}
+        self._produced: dict[tuple[str, TopicKey, int], Latencies] = {}
 
     def responded(self, exchange: Exchange, latency_ns: int) -> None:
-        """Add the latency of a request to those of its partitions."""
-        request, response = exchange.request, exchange.response
+        """Add the latency of a Produce request to those of its partitions."""
+        _, _, broker, request, response = exchange
         if request is None or response is None:
             return
-        if request.message is None or response.message is None:
+        body: Any = request.message
+        if body is None or response.message is None:
             return
-        partitions: Iterable[tuple[TopicKey, int]]
-        if request.api_key == ApiKey.FETCH:
-            partitions = self._behind(exchange.broker, request.message)
-            self._note_ends(exchange.broker, request.message, response.message)
-        else:
-            partitions = self._produced(request.message)
-        for topic, index in partitions:
-            place = exchange.broker, request.api_key, topic, index
-            partition = self._partitions.get(place)
-            if partition is None:
-                if len(self._partitions) >= MAX_PARTITIONS:
-                    continue
-                partition = self._partitions[place] = Latencies()
-                subject = Subject(topic=topic, partition=index, broker=exchange.broker)
-                self._subjects[place] = subject._replace(api=request.api_name)
-            partition.latency.add(latency_ns)
-            partition.seen.add(response, 0, latency_ns)
-
-    def _produced(self, request: Any) -> Iterator[tuple[TopicKey, int]]:
-        """Return the partitions of a Produce request."""
-        for topic in request.topic_data:
-            key = self.scene.names.topic(topic.name, TOPIC_ID.of(topic)).key
+        produced = self._produced
+        for topic in body.topic_data:
+            key = topic_key(topic.name, TOPIC_ID.of(topic))
             for one in topic.partition_data:
-                yield key, one.index
+                place = broker, key, one.index
+                latencies = produced.get(place)
+                if latencies is None:
+                    latencies = self._new(*place, request)
+                    if latencies is None:
+                        continue
+                    produced[place] = latencies
+                latencies.latency.add(latency_ns)
+                latencies.seen.add(response, 0, latency_ns)
 
-    def _behind(self, broker: str, request: Any) -> list[tuple[TopicKey, int]]:
-        """Return the partitions of a consumer's Fetch request that have records at the offset."""
-        if request.min_bytes > 1 or request.replica_id != CONSUMER:
-            return []
-        behind = []
-        for topic in request.topics:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
-            for one in topic.partitions:
-                if one.fetch_offset < self._ends.get((broker, key, one.partition), -1):
-                    behind.append((key, one.partition))
-        return behind
+    def fetched(self, fetched: Fetched) -> None:
+        """Add the latency of a Fetch to those of its partitions that had something to read."""
+        exchange, request, response, body, _, requested, partitions = fetched
+        latency_ns = since(response.request_time_ns, response.time_ns)
+        if latency_ns is None:
+            return
+        if body.min_bytes <= 1 and body.replica_id == CONSUMER:
+            for partition, one in requested:
+                if one.fetch_offset < partition.readable:
+                    latencies = partition.latencies
+                    if latencies is None:
+                        place = exchange.broker, partition.topic, partition.index
+                        latencies = partition.latencies = self._new(*place, request)
+                        if latencies is None:
+                            continue
+                    latencies.latency.add(latency_ns)
+                    latencies.seen.add(response, 0, latency_ns)
+        reads_committed = body.isolation_level
+        for partition, one in partitions:
+            if not one.error_code:
+                end = one.high_watermark
+                if reads_committed and 0 <= one.last_stable_offset < end:
+                    end = one.last_stable_offset
+                partition.readable = end
 
-    def _note_ends(self, broker: str, request: Any, response: Any) -> None:
-        """Note up to where a consumer can read each partition of a Fetch response."""
-        ends = self._ends
-        for topic in response.responses:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
-            for one in topic.partitions:
-                place, end = (broker, key, one.partition_index), one.high_watermark
-                if request.isolation_level and one.last_stable_offset >= 0:
-                    end = min(end, one.last_stable_offset)
-                if not one.error_code and (place in ends or len(ends) < MAX_SUBJECTS):
-                    ends[place] = end
+    def _new(self, broker: str, topic: TopicKey, index: int, request: Row) -> Latencies | None:
+        """Return the latencies of a partition that has none; None beyond the bound."""
+        subject = Subject(topic=topic, partition=index, broker=broker, api=request.api_name)
+        latencies = self._partitions.get(subject)
+        if latencies is None and len(self._partitions) < MAX_PARTITIONS:
+            latencies = self._partitions[subject] = Latencies()
+        return latencies
 
     def findings(self) -> Iterator[Finding]:
         """Return the partitions whose median is far above those of the others."""
-        by_broker: dict[tuple[str | None, str | None], dict[Hashable, float]] = {}
-        for place, partition in self._partitions.items():
+        by_broker: dict[tuple[str | None, str | None], dict[Subject, float]] = {}
+        for subject, partition in self._partitions.items():
             if partition.seen.count >= self.limits["requests"]:
-                subject = self._subjects[place]
                 medians = by_broker.setdefault((subject.broker, subject.api), {})
-                medians[place] = partition.latency.at(0.5) or 0
+                medians[subject] = partition.latency.at(0.5) or 0
         for medians in by_broker.values():
             usual = median(medians.values())
             if len(medians) < self.limits["partitions"]:
                 continue
-            for place, own in medians.items():
+            for subject, own in medians.items():
                 if own - usual < self.limits["milliseconds"] * 1e6:
                     continue
                 if own >= self.limits["times"] * usual:
-                    yield self._finding(place, own, usual)
+                    yield self._finding(subject, own, usual)
 
-    def _finding(self, place: Hashable, own: float, usual: float) -> Finding:
-        subject = self._subjects[place]
+    def _finding(self, subject: Subject, own: float, usual: float) -> Finding:
         return Finding(
             self.name,
             Severity.WARNING,
             subject,
             f"median {own / 1e6:,.1f} ms; other partitions of the broker take {usual / 1e6:,.1f} "
             "ms",
-            self._partitions[place].seen,
+            self._partitions[subject].seen,
             "A follower of the partition is slow (acks=all waits for it), or its log is on a slow "
             "disk, or its old records are read from disk or tiered storage.",
             "Compare the followers of the partition and its log directory (kafkawire log-dirs) "

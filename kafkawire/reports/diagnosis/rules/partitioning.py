@@ -11,7 +11,7 @@ from kafkawire.display import plural
 
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity
 from ..heavy_hitters import HeavyHitters
-from ..produced import Keys, Produced
+from ..produced import Keys
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 from .producing import PRODUCE
 
@@ -23,16 +23,6 @@ NAMED_KEYS: Final = 3
 """Keys that a text names."""
 SHOWN: Final = 40
 """Characters of a key that a text has."""
-
-
-class Load:
-    """The bytes that were produced to each partition of a topic."""
-
-    __slots__ = ("bytes", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.bytes: Counter[int] = Counter()
 
 
 class HotPartitions(Rule):
@@ -49,25 +39,9 @@ class HotPartitions(Rule):
         Threshold("times", 3, "times its share", "sticky partitioning evens out over a minute"),
     )
 
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._topics: Subjects[Load] = Subjects(Load)
-        self._partitions = 0
-
-    def produced(self, produced: Produced) -> None:
-        """Add the bytes of a partition."""
-        load = self._topics.of(produced.topic)
-        partition = produced.partition
-        if partition not in load.bytes:
-            if self._partitions >= MAX_SUBJECTS:
-                return
-            self._partitions += 1
-        load.bytes[partition] += produced.size
-        load.seen.add(produced.row, produced.size)
-
     def findings(self) -> Iterator[Finding]:
         """Return the topics with a hot partition."""
-        for subject, load in self._topics:
+        for subject, load in self.scene.production.loads:
             total, count = load.bytes.total(), len(load.bytes)
             if total < self.limits["bytes"] or count < self.limits["partitions"]:
                 continue

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkawire.capture.tables.arrow.record_fields import batch_names
+from kafkawire.capture.exchanges.topic_ids import TopicKey
 from kafkawire.display import plural
-from kafkawire.errors import WireError
-from kafkawire.records import Batch, Compression
 
-from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity, Subject
+from ..finding import OTHERS, Confidence, Finding, Occurrences, Setting, Severity
 from ..produced import Produced
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 
 PRODUCE: Final = "api == Produce"
-
-
-class Batches:
-    """The batches that a client sent to a topic. seen: one occurrence per partition and request."""
-
-    __slots__ = ("batches", "records", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.batches = self.records = 0
 
 
 class TinyBatches(Rule):
@@ -42,21 +30,10 @@ class TinyBatches(Rule):
         Threshold("bytes", 1024, "B", "a sixteenth of batch.size, 16384 by default"),
     )
 
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._clients: Subjects[Batches] = Subjects(Batches)
-
-    def produced(self, produced: Produced) -> None:
-        """Count the batches of a partition."""
-        batches = self._clients.of(produced.subject)
-        batches.seen.add(produced.row, produced.size)
-        batches.batches += len(produced.batches)
-        batches.records += produced.records
-
     def findings(self) -> Iterator[Finding]:
         """Return the clients and topics with many small batches."""
         limits = self.limits
-        for subject, sent in self._clients:
+        for subject, sent in self.scene.production.sent:
             span = sent.seen.span_seconds
             if sent.batches < limits["batches"] or not span:
                 continue
@@ -92,25 +69,24 @@ class AcksMixed(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._safe: dict[Subject, None] = {}  # topics with acks=all
+        self._safe: set[TopicKey] = set()  # topics with acks=all
         self._unsafe: dict[int, Subjects[Occurrences]] = {
             acks: Subjects(Occurrences) for acks in (0, 1)
         }
 
     def produced(self, produced: Produced) -> None:
         """Note the acks of a request for a topic."""
-        topic = produced.topic
         unsafe = self._unsafe.get(produced.acks)
         if unsafe is not None:
             unsafe.of(produced.subject).add(produced.row, produced.size)
-        elif topic not in self._safe and len(self._safe) < MAX_SUBJECTS:
-            self._safe[topic] = None
+        elif len(self._safe) < MAX_SUBJECTS:
+            self._safe.add(produced.subject.topic)
 
     def findings(self) -> Iterator[Finding]:
         """Return the clients with fewer acks than others."""
         for acks, clients in self._unsafe.items():
             for subject, seen in clients:
-                if Subject(topic=subject.topic) not in self._safe or subject == OTHERS:
+                if subject.topic not in self._safe or subject == OTHERS:
                     continue
                 if seen.count < self.limits["requests"]:
                     continue
@@ -131,22 +107,6 @@ class AcksMixed(Rule):
                 )
 
 
-class Codecs:
-    """The codecs of the batches for a topic, and the clients that use them."""
-
-    __slots__ = ("clients", "codecs", "records", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.codecs: Counter[str] = Counter()
-        self.clients: dict[str, str] = {}
-        self.records = 0
-
-
-MAX_CLIENTS: Final = 5
-"""Clients that a text names."""
-
-
 class CompressionHabits(Rule):
     """No compression, or several codecs in one topic."""
 
@@ -160,25 +120,9 @@ class CompressionHabits(Rule):
         Threshold("records", 10, "records/batch", "batches of fewer records compress badly"),
     )
 
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._topics: Subjects[Codecs] = Subjects(Codecs)
-
-    def produced(self, produced: Produced) -> None:
-        """Count the codecs of a partition's batches."""
-        topic = self._topics.of(produced.topic)
-        topic.seen.add(produced.row, produced.size)
-        topic.records += produced.records
-        for batch in produced.batches:
-            codec = codec_name(batch)
-            topic.codecs[codec] += 1
-            if codec not in topic.clients and len(topic.clients) < MAX_CLIENTS:
-                exchange = produced.exchange
-                topic.clients[codec] = exchange.main_row.client_id or exchange.client
-
     def findings(self) -> Iterator[Finding]:
         """Return the topics without compression, and those with several codecs."""
-        for subject, topic in self._topics:
+        for subject, topic in self.scene.production.loads:
             if topic.seen.bytes < self.limits["bytes"]:
                 continue
             plain = list(topic.codecs) == ["none"]
@@ -206,12 +150,14 @@ class CompressionHabits(Rule):
             )
 
 
-def codec_name(batch: Batch) -> str:
-    """Return the name of a batch's codec; a number for an unknown one."""
-    try:
-        return batch_names(batch)[1]
-    except WireError:
-        return str(batch.attributes & max(Compression))
+class Retries:
+    """The batches of a client with sequences. seen: those that were sent again."""
+
+    __slots__ = ("batches", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.batches = 0
 
 
 class ProduceRetries(Rule):
@@ -229,25 +175,22 @@ class ProduceRetries(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._sent: Subjects[Batches] = Subjects(Batches)
+        self._sent: Subjects[Retries] = Subjects(Retries)
         # the last sequence of each producer and partition, the one used least recently first
         self._sequences: OrderedDict[tuple[int, int, object, int], int] = OrderedDict()
 
     def produced(self, produced: Produced) -> None:
         """Compare the sequences of a partition's batches with the last one."""
-        client: Batches | None = None
+        client: Retries | None = None
         for batch in produced.batches:
-            if batch.producer_id < 0 or batch.base_sequence < 0 or batch.records_count < 1:
+            producer_id = batch.producer_id
+            if producer_id < 0 or batch.base_sequence < 0 or batch.records_count < 1:
                 continue
+            subject = produced.subject
             if client is None:
-                client = self._sent.of(produced.subject)
+                client = self._sent.of(subject)
             client.batches += 1
-            key = (
-                batch.producer_id,
-                batch.producer_epoch,
-                produced.subject.topic,
-                produced.partition,
-            )
+            key = producer_id, batch.producer_epoch, subject.topic, produced.partition
             last = self._sequences.pop(key, None)
             if last is not None and batch.base_sequence <= last < batch.base_sequence + WRAPPED:
                 client.seen.add(produced.row, batch.size)

@@ -77,12 +77,11 @@ class RejectedRequests(Rule):
         if request is None or response is None:
             return
         version = request.client_id or client, broker, request.api_key, request.api_version
-        largest, length = self._largest.get(version), request.length
-        if largest is None:
-            if len(self._largest) < MAX_SUBJECTS:
-                self._largest[version] = length
-        elif length > largest:
-            self._largest[version] = length
+        lengths, length = self._largest, request.length
+        if length > lengths.get(version, -1) and (
+            version in lengths or len(lengths) < MAX_SUBJECTS
+        ):
+            lengths[version] = length
 
     def unanswered(self, exchange: Exchange, request: Row) -> None:
         """Note the first request of a connection without a response."""

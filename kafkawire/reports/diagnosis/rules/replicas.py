@@ -16,6 +16,7 @@ from kafkawire.capture.tables.extraction.partition_fields import TOPIC_ID
 from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
+from ..fetched import Fetched, PartitionAt
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import MAX_SUBJECTS, Rule, Scene, Subjects, Threshold
 
@@ -203,13 +204,6 @@ class StaleBrokers(Rule):
             )
 
 
-class End(NamedTuple):
-    """The largest high watermark of a partition at a broker, and when it was seen."""
-
-    offset: int
-    time_ns: int
-
-
 class EpochEnd(NamedTuple):
     """The largest high watermark of a partition in the newest leader epoch that was seen.
 
@@ -230,62 +224,61 @@ class LogTruncation(Rule):
         "response has a diverging epoch for a consumer, or a leader epoch ends before the high "
         "watermark that it had. Records that were acknowledged may be lost."
     )
-    apis = frozenset({ApiKey.FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH})
+    apis = frozenset({ApiKey.OFFSET_FOR_LEADER_EPOCH})
     thresholds = (
         Threshold("times", 1, "times", "the high watermark of a healthy partition never goes back"),
     )
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._ends: dict[tuple[str, object, int], End] = {}
-        self._stated: dict[tuple[str, object, int], int] = {}
         self._epoch_ends: dict[tuple[TopicKey, int], EpochEnd] = {}
         self._partitions: Subjects[Occurrences] = Subjects(Occurrences)
         self._lost: dict[Subject, int] = {}
         self._lost_of_epochs: set[Subject] = set()
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
-        """Compare the high watermarks or the ends of epochs in a response with those before."""
+        """Compare the ends of epochs in a response with the high watermarks before."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or response.time_ns == NO_TIME:
             return
         body: Any = request.message
         message: Any = response.message
-        if body is None or message is None:
-            return
-        if body.replica_id >= 0:
-            return  # followers truncate their logs as a rule
-        if request.api_key == ApiKey.OFFSET_FOR_LEADER_EPOCH:
+        if body is not None and message is not None and body.replica_id < 0:
             self._compare_epochs(response, body, message)
-            return
-        if body.replica_state.replica_id >= 0:
-            return
-        self._note_stated(exchange.broker, body)
-        for topic in message.responses:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
-            for one in topic.partitions:
-                if not one.error_code:
-                    self._compare(exchange.broker, response, key, one)
-                    self._note_epoch(exchange.broker, key, one)
 
-    def _note_stated(self, broker: str, request: Any) -> None:
-        """Note the leader epochs that a Fetch request states; a session keeps them."""
-        for topic in request.topics:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
-            for one in topic.partitions:
-                place = broker, key, one.partition
-                if place in self._stated or len(self._stated) < MAX_SUBJECTS:
-                    self._stated[place] = one.current_leader_epoch
+    def fetched(self, fetched: Fetched) -> None:
+        """Compare the high watermarks in a Fetch response with those before."""
+        _, _, response, body, _, requested, partitions = fetched
+        at_ns = response.time_ns
+        if at_ns == NO_TIME or body.replica_id >= 0 or body.replica_state.replica_id >= 0:
+            return  # followers truncate their logs as a rule
+        for partition, one in requested:  # a session keeps what is stated
+            partition.stated_epoch = one.current_leader_epoch
+        for partition, one in partitions:
+            if one.error_code:
+                continue
+            offset, before = one.high_watermark, partition.high_watermark
+            if one.diverging_epoch.epoch >= 0:
+                self._diverging(response, partition)
+            elif before is None or offset >= before:
+                partition.high_watermark, partition.seen_ns = offset, at_ns
+            elif offset >= 0 and at_ns - partition.seen_ns > SETTLED_NS:
+                self._went_back(response, partition, before - offset)
+                partition.high_watermark, partition.seen_ns = offset, at_ns
+            if partition.stated_epoch >= 0:
+                self._note_epoch(partition, offset)
 
-    def _note_epoch(self, broker: str, topic: TopicKey, partition: Any) -> None:
+    def _note_epoch(self, partition: PartitionAt, offset: int) -> None:
         """Note the high watermark of a partition in the leader epoch that consumers state."""
-        epoch = self._stated.get((broker, topic, partition.partition_index), -1)
-        place = self._name(topic), partition.partition_index
-        before, end = self._epoch_ends.get(place), EpochEnd(epoch, partition.high_watermark, topic)
-        if epoch < 0 or (before is None and len(self._epoch_ends) >= MAX_SUBJECTS):
+        topic, epoch = partition.topic, partition.stated_epoch
+        place = self._name(topic), partition.index
+        before = self._epoch_ends.get(place)
+        if before is None:
+            if len(self._epoch_ends) >= MAX_SUBJECTS:
+                return
+        elif topic == before.topic and (epoch, offset) <= before[:2]:
             return
-        if before is None or topic != before.topic or end[:2] > before[:2]:
-            self._epoch_ends[place] = end
+        self._epoch_ends[place] = EpochEnd(epoch, offset, topic)
 
     def _name(self, topic: TopicKey) -> TopicKey:
         """Return the name of a topic, which OffsetForLeaderEpoch has; its id if it is unknown."""
@@ -317,22 +310,16 @@ class LogTruncation(Rule):
                     )
                     self._lost_of_epochs.add(subject)
 
-    def _compare(self, broker: str, response: Row, topic: TopicKey, partition: Any) -> None:
-        """Compare the high watermark of a partition with the one before."""
-        place, offset = (broker, topic, partition.partition_index), partition.high_watermark
-        before = self._ends.get(place)
-        if partition.diverging_epoch.epoch >= 0:
-            self._partitions.of(Subject(topic=topic, partition=place[2])).add(response)
-        elif before is None:
-            if len(self._ends) < MAX_SUBJECTS:
-                self._ends[place] = End(offset, response.time_ns)
-        elif offset >= before.offset:
-            self._ends[place] = End(offset, response.time_ns)
-        elif offset >= 0 and response.time_ns - before.time_ns > SETTLED_NS:
-            subject = Subject(topic=topic, partition=place[2])
-            self._partitions.of(subject).add(response)
-            self._lost[subject] = self._lost.get(subject, 0) + before.offset - offset
-            self._ends[place] = End(offset, response.time_ns)
+    def _diverging(self, response: Row, partition: PartitionAt) -> None:
+        """Count a Fetch response with a diverging epoch."""
+        subject = Subject(topic=partition.topic, partition=partition.index)
+        self._partitions.of(subject).add(response)
+
+    def _went_back(self, response: Row, partition: PartitionAt, records: int) -> None:
+        """Count a high watermark that went back by so many records."""
+        subject = Subject(topic=partition.topic, partition=partition.index)
+        self._partitions.of(subject).add(response)
+        self._lost[subject] = self._lost.get(subject, 0) + records
 
     def findings(self) -> Iterator[Finding]:
         """Return the partitions whose log was truncated."""

@@ -248,14 +248,12 @@ class SlowResponses(Rule):
 
     def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
         super().__init__(scene, limits)
-        self._longest_ns = int(limits["seconds"] * 1e9)
+        self._longest_ns = self.least_latency_ns = int(limits["seconds"] * 1e9)
         self._clients: Subjects[Slow] = Subjects(Slow)
         self._open: dict[int, Waiting] = {}
 
     def responded(self, exchange: Exchange, latency_ns: int) -> None:
         """Count a response that took too long."""
-        if latency_ns < self._longest_ns:
-            return
         request, response = exchange.request, exchange.response
         if request is None or response is None or request.api_key in LONG_WAITS:
             return

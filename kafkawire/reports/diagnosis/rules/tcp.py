@@ -1,4 +1,6 @@
-"""Rules about TCP: windows, segment sizes, round-trip times."""
+"""Rules about TCP: windows, segment sizes, round-trip times, retransmissions."""
+
+# over 300 lines: what TCP itself says about a connection, a rule each
 
 from __future__ import annotations
 
@@ -6,13 +8,103 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkawire.capture.exchanges.exchanges import Ended, Exchange
+from kafkawire.capture.rows import Located, Status
 from kafkawire.capture.tables.extraction.entities import Entities
+from kafkawire.capture.tcp.events import DiscardReason
 from kafkawire.display import plural
 
+from ...clients import host
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_at
 from .connections import HELLO, ClientsOfConnections, of_connection
 from .latencies import PROMPT
+
+
+class Repeated:
+    """The retransmissions between two hosts. captured: bytes, without the repeated ones."""
+
+    __slots__ = ("captured", "seen")
+
+    def __init__(self) -> None:
+        self.seen = Occurrences()
+        self.captured = 0
+
+
+class Retransmissions(Rule):
+    """Bytes that were sent again."""
+
+    name = "retransmissions"
+    description = "TCP sends many bytes again: packets get lost or come too late."
+    statuses = frozenset({Status.DISCARDED})
+    thresholds = (
+        Threshold("bytes", 100_000, "B", "fewer rarely matter"),
+        Threshold("share", 0.01, "of all bytes", "a healthy network loses far less"),
+        Threshold("copies", 0.4, "of all bytes", "so many are packets that were captured twice"),
+    )
+
+    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
+        super().__init__(scene, limits)
+        self._hosts: Subjects[Repeated] = Subjects(Repeated)
+        self._counted = bytearray()  # by connection, 1 if it is among the occurrences
+
+    def row(self, located: Located) -> None:
+        """Add bytes that were captured again after the end of their connection."""
+        row = located.row
+        if row.error == DiscardReason.REPEATED and located.connection is not None:
+            repeated = self._between(located.client or "", located.broker or "")
+            repeated.captured += row.length
+            self._add(repeated.seen, located.connection, row.packet, row.time_ns, row.length)
+
+    def ended(self, connection: Ended) -> None:
+        """Add the bytes of a connection."""
+        repeated = self._between(connection.client, connection.broker)
+        repeated.captured += connection.captured_bytes
+        if connection.repeated_bytes:
+            self._add(
+                repeated.seen,
+                connection.connection,
+                connection.first_packet,
+                connection.first_ns,
+                connection.repeated_bytes,
+            )
+
+    def _between(self, client: str, broker: str) -> Repeated:
+        return self._hosts.of(Subject(address=host(client), broker=broker))
+
+    def _add(
+        self, seen: Occurrences, connection: int, packet: int, time_ns: int, size: int
+    ) -> None:
+        """Add bytes of a connection, which is one occurrence."""
+        self._counted.extend(bytes(max(0, connection + 1 - len(self._counted))))
+        if self._counted[connection]:
+            seen.bytes += size
+        else:
+            self._counted[connection] = 1
+            seen.add_at(packet, time_ns, size)
+
+    def findings(self) -> Iterator[Finding]:
+        """Return the hosts with many retransmissions."""
+        for subject, repeated in self._hosts:
+            seen = repeated.seen
+            share = seen.bytes / max(repeated.captured, 1)
+            if seen.bytes < self.limits["bytes"] or share < self.limits["share"]:
+                continue
+            copied = share >= self.limits["copies"]
+            yield Finding(
+                self.name,
+                Severity.NOTICE if copied else Severity.WARNING,
+                subject,
+                f"{seen.bytes:,} bytes ({share:.1%}) were sent again on "
+                f"{plural(seen.count, 'connection')}",
+                seen,
+                "Packets were captured twice (several interfaces, a bridge, both hosts)."
+                if copied
+                else "Packets get lost between the two hosts, or a window is too small.",
+                "Capture on one interface of one host."
+                if copied
+                else "Look for drops on interfaces and devices between them, and at TCP settings.",
+                Confidence.MEDIUM,
+            )
 
 
 class Advice(NamedTuple):

@@ -13,6 +13,7 @@ from kafkawire.display import plural
 from kafkawire.messages.api_key import ApiKey
 
 from ...transactions import HANDLERS, Transactions
+from ..fetched import Fetched
 from ..finding import Confidence, Finding, Occurrences, Setting, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold, client_of
 from .consuming import CONSUMER
@@ -219,7 +220,6 @@ class StalledReadCommitted(Rule):
         "A consumer with read_committed gets nothing although there are records: the last stable "
         "offset of the partition does not move, because a transaction is open."
     )
-    apis = frozenset({ApiKey.FETCH})
     thresholds = (
         Threshold("seconds", 30, "s", "a transaction lasts for a fraction of a second as a rule"),
         Threshold("critical", 900, "s", "transaction.max.timeout.ms is 15 minutes by default"),
@@ -229,31 +229,25 @@ class StalledReadCommitted(Rule):
         super().__init__(scene, limits)
         self._partitions: Subjects[Stable] = Subjects(Stable)
 
-    def exchange(self, exchange: Exchange, _: Entities) -> None:
+    def fetched(self, fetched: Fetched) -> None:
         """Compare last stable offsets with those before."""
-        request, response = exchange.request, exchange.response
-        body: Any = None if request is None else request.message
-        message: Any = None if response is None else response.message
-        if body is None or message is None or response is None or not body.isolation_level:
+        exchange, _, response, body, _, _, partitions = fetched
+        if not body.isolation_level or body.replica_id != CONSUMER or response.time_ns == NO_TIME:
             return
-        if body.replica_id != CONSUMER or response.time_ns == NO_TIME:
-            return
-        for topic in message.responses:
-            key = self.scene.names.topic(topic.topic, topic.topic_id).key
-            for one in topic.partitions:
-                if not one.error_code and one.last_stable_offset >= 0:
-                    subject = client_of(exchange, topic=key)._replace(partition=one.partition_index)
-                    stable = self._partitions.of(subject)
-                    at_ns = response.time_ns
-                    if one.last_stable_offset != stable.offset or (
-                        one.high_watermark <= one.last_stable_offset
-                    ):
-                        stable.offset, stable.since_ns = one.last_stable_offset, at_ns
-                    elif at_ns - stable.since_ns > stable.stalled_ns:
-                        stable.stalled_ns = at_ns - stable.since_ns
-                        stable.behind = one.high_watermark - one.last_stable_offset
-                        stable.seen.add(response)
-                        stable.seen.time_ns = stable.stalled_ns
+        for partition, one in partitions:
+            if not one.error_code and one.last_stable_offset >= 0:
+                client = client_of(exchange, topic=partition.topic)
+                stable = self._partitions.of(client._replace(partition=partition.index))
+                at_ns = response.time_ns
+                if one.last_stable_offset != stable.offset or (
+                    one.high_watermark <= one.last_stable_offset
+                ):
+                    stable.offset, stable.since_ns = one.last_stable_offset, at_ns
+                elif at_ns - stable.since_ns > stable.stalled_ns:
+                    stable.stalled_ns = at_ns - stable.since_ns
+                    stable.behind = one.high_watermark - one.last_stable_offset
+                    stable.seen.add(response)
+                    stable.seen.time_ns = stable.stalled_ns
 
     def findings(self) -> Iterator[Finding]:
         """Return the partitions that stood still."""

@@ -54,22 +54,24 @@ class HeadOfLineBlocking(Rule):
 
     def exchange(self, exchange: Exchange, _: Entities) -> None:
         """Compare the time of a request with those of the responses before."""
-        request, response = exchange.request, exchange.response
-        if request is None or response is None or NO_TIME in (request.time_ns, response.time_ns):
+        connection, request, response = exchange.connection, exchange.request, exchange.response
+        if request is None or response is None:
             return
-        responses = self._responses.get(exchange.connection)
+        sent_ns, at_ns = request.time_ns, response.time_ns
+        if sent_ns == NO_TIME or at_ns == NO_TIME:
+            return
+        responses = self._responses.get(connection)
         if responses is None:
-            responses = self._responses[exchange.connection] = deque(maxlen=MAX_IN_FLIGHT)
-        sent_ns = request.time_ns
+            responses = self._responses[connection] = deque(maxlen=MAX_IN_FLIGHT)
         if responses and responses[-1] > sent_ns:
             client = self._clients.of_key(
                 (request.client_id or exchange.client, exchange.broker),
                 lambda: client_of(exchange, broker=exchange.broker),
             )
             client.seen.add(request, time_ns=responses[-1] - sent_ns)
-            client.latency_ns += response.time_ns - sent_ns
+            client.latency_ns += at_ns - sent_ns
             client.most = max(client.most, 1 + sum([one > sent_ns for one in responses]))
-        responses.append(response.time_ns)
+        responses.append(at_ns)
 
     def ended(self, connection: Ended) -> None:
         """Forget a connection."""
@@ -222,12 +224,15 @@ class BrokerStalls(Rule):
         assert response is not None
         at_ns = response.time_ns
         last_ns = self._last.get(broker)
-        if last_ns is None and len(self._last) >= MAX_SUBJECTS:
-            return
-        self._last[broker] = max(at_ns, last_ns or at_ns)
-        if last_ns is not None and at_ns - last_ns >= self._pause_ns:
-            self._judge(broker)
-            self._stalls[broker] = Stall(last_ns, at_ns, response.packet)
+        if last_ns is None:
+            if len(self._last) >= MAX_SUBJECTS:
+                return
+            self._last[broker] = at_ns
+        elif at_ns > last_ns:
+            self._last[broker] = at_ns
+            if at_ns - last_ns >= self._pause_ns:
+                self._judge(broker)
+                self._stalls[broker] = Stall(last_ns, at_ns, response.packet)
         stall = self._stalls.get(broker)
         if stall is None:
             return

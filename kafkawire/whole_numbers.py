@@ -1,4 +1,4 @@
-"""Reads numbers in arguments."""
+"""Reads whole numbers in texts, such as arguments, settings and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about the network and about the capture itself."""
+"""Rules about the capture itself: what it lacks, and what it has twice."""
 
 from __future__ import annotations
 
@@ -8,71 +8,12 @@ from typing import Final
 
 from kafkawire.capture.exchanges.exchanges import Ended
 from kafkawire.capture.rows import Located, Status
+from kafkawire.capture.tcp.events import DiscardReason, GapReason
 from kafkawire.display import plural
 
 from ...clients import NO_KAFKA, NO_REQUEST, ONE_DIRECTION, host, protocol_reason
 from ..finding import Confidence, Finding, Occurrences, Severity, Subject
 from ..rule import Rule, Scene, Subjects, Threshold
-
-
-class Repeated:
-    """The retransmissions between two hosts. captured: bytes, without the repeated ones."""
-
-    __slots__ = ("captured", "seen")
-
-    def __init__(self) -> None:
-        self.seen = Occurrences()
-        self.captured = 0
-
-
-class Retransmissions(Rule):
-    """Bytes that were sent again."""
-
-    name = "retransmissions"
-    description = "TCP sends many bytes again: packets get lost or come too late."
-    thresholds = (
-        Threshold("bytes", 100_000, "B", "fewer rarely matter"),
-        Threshold("share", 0.01, "of all bytes", "a healthy network loses far less"),
-        Threshold("copies", 0.4, "of all bytes", "so many are packets that were captured twice"),
-    )
-
-    def __init__(self, scene: Scene, limits: Mapping[str, float]) -> None:
-        super().__init__(scene, limits)
-        self._hosts: Subjects[Repeated] = Subjects(Repeated)
-
-    def ended(self, connection: Ended) -> None:
-        """Add the bytes of a connection."""
-        subject = Subject(address=host(connection.client), broker=connection.broker)
-        repeated = self._hosts.of(subject)
-        repeated.captured += connection.captured_bytes
-        if connection.repeated_bytes:
-            repeated.seen.add_at(
-                connection.first_packet, connection.first_ns, connection.repeated_bytes
-            )
-
-    def findings(self) -> Iterator[Finding]:
-        """Return the hosts with many retransmissions."""
-        for subject, repeated in self._hosts:
-            seen = repeated.seen
-            share = seen.bytes / max(repeated.captured, 1)
-            if seen.bytes < self.limits["bytes"] or share < self.limits["share"]:
-                continue
-            copied = share >= self.limits["copies"]
-            yield Finding(
-                self.name,
-                Severity.NOTICE if copied else Severity.WARNING,
-                subject,
-                f"{seen.bytes:,} bytes ({share:.1%}) were sent again on "
-                f"{plural(seen.count, 'connection')}",
-                seen,
-                "Packets were captured twice (several interfaces, a bridge)."
-                if copied
-                else "Packets get lost between the two hosts, or a window is too small.",
-                "Capture on one interface."
-                if copied
-                else "Look for drops on interfaces and devices between them, and at TCP settings.",
-                Confidence.MEDIUM,
-            )
 
 
 class CaptureLoss(Rule):
@@ -83,7 +24,7 @@ class CaptureLoss(Rule):
         "The capture lacks bytes that were sent: what is in them is not diagnosed, and other "
         "findings may be due to them."
     )
-    statuses = frozenset({Status.GAP, Status.TRUNCATED})
+    statuses = frozenset({Status.GAP, Status.DISCARDED})
     thresholds = (
         Threshold("bytes", 1, "B", "anything may be in the missing bytes"),
         Threshold("warning_share", 0.05, "of all bytes", "beyond, counts and times are wrong"),
@@ -93,10 +34,14 @@ class CaptureLoss(Rule):
         super().__init__(scene, limits)
         self._seen = Occurrences()
         self._captured = 0
+        self._sizes: Counter[str] = Counter()  # by the reason of the gap, or of what came late
 
     def row(self, located: Located) -> None:
-        """Count a gap, or a frame that is cut off."""
-        self._seen.add(located.row, located.row.length if located.row.status is Status.GAP else 0)
+        """Count a gap, or what came after it."""
+        row = located.row
+        self._sizes[row.error] += row.length
+        if row.status is Status.GAP:
+            self._seen.add(row, row.length)
 
     def ended(self, connection: Ended) -> None:
         """Add the captured bytes of a connection."""
@@ -114,11 +59,37 @@ class CaptureLoss(Rule):
             Subject(),
             f"{seen.bytes:,} bytes ({share:.1%}) are missing in the capture",
             seen,
-            "The capturing process was too slow, or packets were cut off (snaplen).",
-            "Capture with a larger buffer (tcpdump -B 65536) and whole packets (-s 0).",
+            *self._cause(),
             Confidence.HIGH,
             terms=(LOST,),
         )
+
+    def _cause(self) -> tuple[str, str]:
+        """Return why bytes are missing, and what to do."""
+        cut, missing = self._sizes[GapReason.CUT], self._seen.bytes
+        if 2 * self._sizes[DiscardReason.LATE] > missing:
+            return DISORDERED
+        if cut == missing:
+            return CUT_OFF
+        return TOO_SLOW_OR_CUT_OFF if cut else TOO_SLOW
+
+
+DISORDERED: Final = (
+    "The packets are not in the order of their times: most of the bytes come later in the capture.",
+    "Sort the packets: reordercap OLD NEW, or mergecap -w NEW FILES, and read the new file.",
+)
+CUT_OFF: Final = (
+    "Packets were captured without their ends (snaplen).",
+    "Capture whole packets (tcpdump -s 0).",
+)
+TOO_SLOW: Final = (
+    "The capturing process was too slow.",
+    "Capture with a larger buffer (tcpdump -B 65536).",
+)
+TOO_SLOW_OR_CUT_OFF: Final = (
+    "The capturing process was too slow, and packets were captured without their ends (snaplen).",
+    "Capture with a larger buffer (tcpdump -B 65536) and whole packets (-s 0).",
+)
 
 
 class DamagedCaptures(Rule):
@@ -229,6 +200,12 @@ OTHER_PROTOCOL: Final = (
     "These connections are not Kafka's.",
     "Nothing to change; a filter of tcpdump (tcp port 9092) leaves them out.",
 )
+OTHER_PROTOCOL_AT_BROKER: Final = (
+    "Not Kafka's protocol, to a port at which others are served: a health check, a scraper of "
+    "metrics, or a client with the wrong port. A broker takes the first bytes for the size of a "
+    "request, and closes the connection (InvalidReceiveException in its log).",
+    "Let health checks connect and send nothing, and correct the address of what connects.",
+)
 
 
 class UndecodedConnections(Rule):
@@ -253,7 +230,10 @@ class UndecodedConnections(Rule):
             seen.count = count
             seen.first_ns, seen.last_ns = self.scene.clients.undecoded_periods[connections]
             matching = (why for start, why in WHY_UNDECODED if connections.reason.startswith(start))
-            cause, advice = next(matching, OTHER_PROTOCOL)
+            is_broker = connections.broker in self.scene.clients.brokers
+            cause, advice = next(
+                matching, OTHER_PROTOCOL_AT_BROKER if is_broker else OTHER_PROTOCOL
+            )
             yield Finding(
                 self.name,
                 Severity.NOTICE,
