@@ -10,7 +10,6 @@ import json
 import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
-from decimal import Decimal
 from io import BytesIO, StringIO
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +18,7 @@ from ..errors import InvalidRecordValue, UnusableSchema
 from ..extras import requires
 from .avro_growth import check, growth_of
 from .bounds import Bounds, json_depth
-from .json_form import HEX
+from .json_form import HEX, decimal_of
 from .schema import Schema
 
 DATA_ERRORS: Final = (
@@ -119,7 +118,7 @@ class AvroCodec:
         return value
 
     def encode(self, value: object) -> bytes:
-        """Encode a value in its JSON form."""
+        """Encode a value in its JSON form; fields that are left out have their default."""
         stream = BytesIO()
         try:
             converted = native({FIELD: value}, self._schema, self._named)
@@ -134,7 +133,7 @@ class AvroCodec:
 
 FROM_TEXT: Final[Mapping[str, Callable[[str], object]]] = {
     "date": date.fromisoformat,
-    "decimal": Decimal,
+    "decimal": decimal_of,
     "local-timestamp-micros": datetime.fromisoformat,
     "local-timestamp-millis": datetime.fromisoformat,
     "time-micros": time.fromisoformat,
@@ -169,13 +168,41 @@ def _of_object(value: dict[str, Any], schema: Any, kind: str, named: Mapping[str
     if kind in ("bytes", "fixed"):
         return bytes.fromhex(value[HEX]) if value.keys() == {HEX} else value
     if kind in ("record", "error"):
-        types = {field["name"]: field["type"] for field in schema["fields"]}
-        return {
-            name: native(inner, types[name], named) if name in types else inner
-            for name, inner in value.items()
-        }
+        return _of_record(value, schema, named)
     if kind == "map":
         return {key: native(inner, schema["values"], named) for key, inner in value.items()}
+    return value
+
+
+def _of_record(value: dict[str, Any], schema: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    converted = dict(value)
+    for field in schema["fields"]:
+        name = field["name"]
+        if name in value:
+            converted[name] = native(value[name], field["type"], named)
+        elif "default" in field:
+            converted[name] = _default(field["default"], field["type"], named)
+    return converted
+
+
+def _default(value: Any, schema: Any, named: Mapping[str, Any]) -> Any:
+    """Convert a default, in which bytes are text of the characters U+0000 to U+00FF."""
+    if isinstance(schema, list):
+        return _default(value, schema[0], named)  # of a union, a default has the first type
+    schema = named.get(schema, schema) if isinstance(schema, str) else schema
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if isinstance(kind, dict | list):
+        return _default(value, kind, named)
+    if kind in ("bytes", "fixed"):
+        return value.encode("latin-1")
+    if kind == "array":
+        return [_default(inner, schema["items"], named) for inner in value]
+    if kind == "map":
+        return {key: _default(inner, schema["values"], named) for key, inner in value.items()}
+    if kind in ("record", "error"):
+        fields = {field["name"]: field for field in schema["fields"]}
+        own = {name: _default(inner, fields[name]["type"], named) for name, inner in value.items()}
+        return _of_record({}, schema, named) | own
     return value
 
 

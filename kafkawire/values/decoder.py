@@ -25,13 +25,14 @@ from .framing import (
     frame_of,
     guid_frame,
 )
+from .json_schema import JsonSchemaCodec
 from .looked_up import NamedSchema, look_up
 from .plain import DECODERS, ENCODERS, decode_json, decode_string, detected
-from .protobuf import ProtobufCodec
+from .protobuf.codec import ProtobufCodec
 from .schema import ApicurioId, Schema, SchemaSource, SchemaType, Subject
 
-Codec = AvroCodec | ProtobufCodec | None
-"""Of a schema; None for JSON Schema, against which values are not checked."""
+Codec = AvroCodec | JsonSchemaCodec | ProtobufCodec
+"""Of a schema."""
 
 
 class ValueDecoder:
@@ -167,7 +168,7 @@ class ValueDecoder:
                     start = start if frame.in_header else end
                 name = codec.message(indexes).full_name
                 value = codec.decode(data, start, indexes)
-            elif codec is None:
+            elif isinstance(codec, JsonSchemaCodec):
                 value = self._json(data[start:])
             else:
                 name = codec.name
@@ -265,7 +266,7 @@ class ValueDecoder:
         schema, codec = usable
         if schema.type is not kind:
             raise UnusableSchema(f"is {FORMATS[schema.type]}", schema.name)
-        body = ENCODERS["json"](value) if codec is None else codec.encode(value)
+        body = codec.encode(value)
         if isinstance(schema.key, ApicurioId):
             raise UnusableSchema("its id is not one that Confluent's framing has", schema.name)
         if not isinstance(schema.key, int):
@@ -289,4 +290,6 @@ def _codec(schema: Schema, bounds: Bounds) -> Codec:
         raise UnusableSchema(f"more than {bounds.schema_bytes} characters", schema.name)
     if schema.type is SchemaType.AVRO:
         return AvroCodec(schema, bounds)
-    return ProtobufCodec(schema, bounds) if schema.type is SchemaType.PROTOBUF else None
+    if schema.type is SchemaType.PROTOBUF:
+        return ProtobufCodec(schema, bounds)
+    return JsonSchemaCodec(schema)

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
 
 from ..errors import UnusableSchema
 from .bounds import DEFAULT_BOUNDS, Bounds
-from .proto_text import imports_of
+from .json_schema import references_of
+from .protobuf.text import imports_of
 from .schema import Reference, Schema, SchemaKey, SchemaType, Subject
 
 TYPES: Final = {
@@ -82,7 +84,23 @@ class DirectorySchemas:
                 if path is not None and path.suffix == ".avsc":
                     yield name, self._text(path)
 
-        return {SchemaType.PROTOBUF: imports, SchemaType.AVRO: types}.get(kind, lambda _: iter(()))
+        def parts(text: str) -> Iterator[tuple[str, str]]:
+            for uri in references_of(text):
+                path = self._end_of(uri)
+                if path is not None:
+                    yield path, self._text(self._by_path[path])
+
+        return {
+            SchemaType.AVRO: types,
+            SchemaType.JSON: parts,
+            SchemaType.PROTOBUF: imports,
+        }[kind]
+
+    def _end_of(self, uri: str) -> str | None:
+        """Return the path of the file with which a URI ends, the longest one; None if none."""
+        names = PurePosixPath(urlsplit(uri).path).parts
+        ends = ("/".join(names[start:]) for start in range(len(names)))
+        return next((path for path in ends if path in self._by_path), None)
 
     def _text(self, path: Path) -> str:
         try:

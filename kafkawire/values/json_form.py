@@ -9,11 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 from uuid import UUID
 
+from ..errors import InvalidRecordValue
+
 HEX: Final = "hex"
+MAX_DIGITS: Final = 4096
+"""Digits of a decimal that is encoded, with its zeros."""
 MAX_ZEROS: Final = 100
 """Zeros of a decimal that is written without an exponent."""
 
@@ -50,6 +54,20 @@ def _decimal(value: Decimal) -> str:
     exponent = value.as_tuple().exponent
     plain = isinstance(exponent, int) and abs(exponent) <= MAX_ZEROS
     return format(value, "f") if plain else str(value)
+
+
+def decimal_of(text: str) -> Decimal:
+    """Read a decimal from its JSON form. Raises InvalidRecordValue."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise InvalidRecordValue(f"not a decimal: {text!r}") from None
+    _, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int):
+        raise InvalidRecordValue(f"not a decimal: {text!r}")
+    if max(len(digits), abs(exponent)) > MAX_DIGITS:
+        raise InvalidRecordValue(f"a decimal of more than {MAX_DIGITS} digits")
+    return number
 
 
 def _datetime(value: datetime) -> str:

@@ -110,8 +110,14 @@ def _encode_number(form: struct.Struct) -> Encode:
 
 
 def encode_json(value: object) -> bytes:
-    """Encode JSON without blanks, in UTF-8."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    """Encode JSON without blanks, in UTF-8; NaN and infinities are not JSON."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode()
+    except RecursionError:
+        raise InvalidRecordValue("nested too deeply") from None
+    except (TypeError, ValueError) as error:
+        raise InvalidRecordValue(f"not JSON: {error}") from None
 
 
 def encode_msgpack(value: object) -> bytes:

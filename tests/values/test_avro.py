@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -17,6 +18,8 @@ from kafkawire.values.avro import AvroCodec
 from kafkawire.values.avro_growth import check
 from kafkawire.values.json_form import json_form
 from tests.fuzzing import examples
+
+from .json_values import any_json
 
 LIST = {
     "type": "record",
@@ -158,6 +161,69 @@ def test_a_union_of_types_of_other_schemas() -> None:
     it = AvroCodec(schema, Bounds())
     assert it.decode(b"\x02\0", 0) == {"next": None}
     assert it.encode(None) == b"\0"
+
+
+def test_fields_that_are_left_out_have_their_default() -> None:
+    price = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    part = {
+        "type": "record",
+        "name": "Part",
+        "fields": [_field("n", "int", 7), _field("b", "Pair")],
+    }
+    fields = [
+        _field("union", ["null", "long"], None),
+        _field("data", "bytes", "\xff\0"),
+        _field("pair", PAIR, "\xfe\0"),
+        _field("price", price, "\1"),
+        _field("parts", {"type": "array", "items": part}, [{"b": "ab"}]),
+        _field("map", {"type": "map", "values": "bytes"}, {"k": "\x80"}),
+        {"name": "needed", "type": "int"},
+    ]
+    orders = codec({"type": "record", "name": "Order", "fields": fields})
+    found = orders.decode(orders.encode({"needed": 1, "pair": {"hex": "0001"}}), 0)
+    assert found == {
+        "union": None,
+        "data": b"\xff\0",
+        "pair": b"\0\1",
+        "price": Decimal("0.01"),
+        "parts": [{"n": 7, "b": b"ab"}],
+        "map": {"k": b"\x80"},
+        "needed": 1,
+    }
+    with pytest.raises(InvalidRecordValue, match="needed"):
+        orders.encode({})
+
+
+PAIR = {"type": "fixed", "name": "Pair", "size": 2}
+
+
+def _field(name: str, type_: object, *default: object) -> dict[str, object]:
+    return {"name": name, "type": type_} | dict(zip(["default"], default, strict=False))
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "-1e-999999999", "NaN", "x", "9" * 5000])
+def test_a_decimal_is_bounded(text: str) -> None:
+    price = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    with pytest.raises(InvalidRecordValue, match="decimal"):
+        codec(price).encode(text)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=examples(100))
+@given(st.sampled_from(["list", "order"]), any_json(["next", "n", "price", "at", "pair", "hex"]))
+def test_any_value_is_encoded_or_an_error(name: str, value: object) -> None:
+    price = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    at = {"type": "long", "logicalType": "timestamp-micros"}
+    fields = [
+        _field("n", ["null", "long", "double", "boolean"], None),
+        _field("price", price, ""),
+        _field("at", ["string", at], ""),
+        _field("pair", ["null", {"type": "map", "values": PAIR}, "Order"], None),
+    ]
+    order = {"type": "record", "name": "Order", "fields": fields}
+    it = codec(LIST if name == "list" else order)
+    with suppress(InvalidRecordValue):
+        it.decode(it.encode(value), 0)
 
 
 def test_a_value_that_does_not_fit_is_not_encoded() -> None:

@@ -24,7 +24,7 @@ from google.protobuf import descriptor_pool, message_factory
 
 from kafkawire.net.schema_registry import RegistryAddress, RegistryHttp
 from kafkawire.values import RegistrySchemas, Subject, ValueDecoder, ValueFormat
-from kafkawire.values.proto_text import file_descriptor
+from kafkawire.values.protobuf.text import file_descriptor
 
 from .registry import SchemaRegistry
 

@@ -23,7 +23,7 @@ from kafkawire.values import (
     ValueFormat,
     registry_schemas,
 )
-from kafkawire.values.proto_text import file_descriptor
+from kafkawire.values.protobuf.text import file_descriptor
 from tests.real.compiler import compiled
 from tests.real.java import install
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sysconfig
 from contextlib import suppress
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ from hypothesis import strategies as st
 from kafkawire.errors import InvalidRecordValue, UnusableSchema
 from kafkawire.values import Bounds, Reference, Schema, SchemaType
 from kafkawire.values.json_form import json_form
-from kafkawire.values.proto_text import file_descriptor
-from kafkawire.values.protobuf import ProtobufCodec
+from kafkawire.values.protobuf.codec import ProtobufCodec
+from kafkawire.values.protobuf.text import file_descriptor
 from tests.fuzzing import examples
+
+from .json_values import any_json
 
 PACKAGES = Path(sysconfig.get_paths()["purelib"])
 FILES = [path.relative_to(PACKAGES).as_posix() for path in PACKAGES.glob("google/type/*.proto")]
@@ -39,6 +42,15 @@ message M {
   reserved 50, 60 to 70; reserved "old";
 }
 service S { rpc Get (M) returns (stream M) { option (http) = { get: "/}" }; } }
+"""
+ORDER = """
+    syntax = "proto3"; import "google/protobuf/timestamp.proto";
+    import "confluent/type/decimal.proto";
+    message Order {
+        int32 n = 1; bytes data = 2; enum Kind { A = 0; } Kind kind = 3;
+        google.protobuf.Timestamp at = 4; Order inner = 5; map<string, Order> orders = 6;
+        confluent.type.Decimal price = 7; repeated bytes parts = 8;
+    }
 """
 TREE = 'syntax = "proto3"; message Tree { Tree child = 1; int32 n = 2; }'
 
@@ -191,6 +203,58 @@ def test_values_that_grow() -> None:
     it = codec(f'syntax = "proto3"; message M {{ repeated N n = 1; message N {{ {fields} }} }}')
     with pytest.raises(InvalidRecordValue, match="more fields"):
         it.decode(b"\x0a\0" * 10_000, 0, (0,))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"n": 1, "data": b"\xff", "kind": "A", "at": "2026-01-31T12:00:00.5Z"},
+        {"parts": [b"", b"\1"]},
+        *({"price": Decimal(text)} for text in ("0", "-0.01", "12.340", "128", "-128", "-129")),
+    ],
+)
+def test_what_is_encoded_is_decoded(value: dict[str, Any]) -> None:
+    orders = codec(ORDER)
+    found: Any = orders.decode(orders.encode(json_form(value)), 0, (0,))
+    assert {name: found[name] for name in value} == value
+    of_map: Any = orders.decode(orders.encode({"orders": {"a": json_form(value)}}), 0, (0,))
+    assert of_map["orders"] == {"a": found}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"n": "x"}, "not a Order: "),
+        ({"unknown": 1}, 'no field named "unknown"'),
+        ({"data": {"hex": "0"}}, "fromhex"),
+        ({"data": "*"}, "base64"),
+        ({"orders": {"a": {"data": "*"}}}, "base64"),
+        ({"kind": "NONE"}, "not a Order: "),
+        ({"at": "yesterday"}, "not a Order: "),
+        ({"n": 2**40}, "not a Order: "),
+        (1, "Order is an object, not int"),
+        (None, "Order is an object"),
+        ([], "Order is an object"),
+        ({"inner": [{}]}, "Order is an object"),
+        ({"price": "NaN"}, "not a decimal"),
+        ({"price": "x"}, "not a decimal"),
+        ({"price": "1e999999999"}, "digits"),
+        ({"price": 5}, "not a Order: "),
+    ],
+)
+def test_values_that_are_not_encoded(value: object, reason: str) -> None:
+    with pytest.raises(InvalidRecordValue) as caught:
+        codec(ORDER).encode(value)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=examples(100))
+@given(any_json(["n", "data", "kind", "at", "inner", "orders", "price", "parts", "hex"]))
+def test_any_value_is_encoded_or_an_error(value: object) -> None:
+    orders = codec(ORDER)
+    with suppress(InvalidRecordValue):
+        orders.decode(orders.encode(value), 0, (0,))
 
 
 @pytest.mark.fuzz

@@ -227,6 +227,24 @@ def test_produce_without_a_schema(
     assert produce(server, tmp_path, b"", *options, "auto").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("form", "name", "schema"),
+    [
+        ("protobuf", "checked.proto", 'syntax = "proto3"; message Plain { int32 n = 1; }'),
+        ("json-schema", "checked.json", '{"properties": {"n": {"type": "integer"}}}'),
+    ],
+)
+def test_a_line_that_its_schema_does_not_allow(
+    form: str, name: str, schema: str, server: ServerThread, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(schema)
+    options = ("checked", "--values", form, "--value-schemas", str(tmp_path))
+    done = produce(server, tmp_path, b'{"n": 1}\n{"n": "x"}\n{"n": 3}\n', *options)
+    assert done.exit_code == 1
+    assert "line 2: not a" in done.stderr
+    assert "2 delivered, 1 failed" in done.stderr
+
+
 def test_numbers_and_text_are_produced(server: ServerThread, tmp_path: Path) -> None:
     options = ("--values", "int64", "--keys", "uuid", "-K", ";")
     key = "00000000-0000-0000-0000-000000000007"

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..errors import UnusableSchema
-from ..extras import requires
-from .proto_tokens import END, Tokens
+from ...errors import UnusableSchema
+from ...extras import requires
+from .tokens import END, Tokens
 
 SCALARS: Final = {
     "double": 1,

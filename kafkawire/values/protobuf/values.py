@@ -7,21 +7,25 @@ wrappers and structs are what they stand for, as in Protobuf's JSON mapping.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
-from ..errors import InvalidRecordValue
-from .bounds import Bounds
-from .json_form import HEX
+from ...errors import InvalidRecordValue
+from ..bounds import Bounds
+from ..json_form import HEX, MAX_DIGITS, decimal_of
 
 MESSAGE_KINDS: Final = frozenset({10, 11})
 ENUM: Final = 14
 BYTES: Final = 12
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DECIMAL: Final = 4096
+"""Bytes of a decimal."""
+DECIMAL: Final = "confluent.type.Decimal"
+BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]*={0,2}", re.ASCII)
 MAX_LEVELS: Final = 100
 
 
@@ -170,29 +174,52 @@ WELL_KNOWN: Final[Mapping[str, Callable[[Converter, Any], object]]] = {
     "google.protobuf.Value": Converter._any_value,
     "google.protobuf.Any": Converter._packed,
     "google.protobuf.FieldMask": lambda _, message: ",".join(message.paths),
-    "confluent.type.Decimal": _decimal,
+    DECIMAL: _decimal,
     **{f"google.protobuf.{name}Value": lambda _, message: message.value for name in WRAPPERS},
 }
 """Messages that stand for something else."""
 
 
 def _standard(descriptor: Any, value: Any, level: int) -> Any:
-    """Replace `{"hex": ..}` of bytes fields by base64, which Protobuf's JSON mapping has."""
-    if not isinstance(value, dict) or level > MAX_LEVELS or descriptor.full_name in WELL_KNOWN:
+    """Convert the JSON form of a message to Protobuf's own: bytes in base64, no decimals."""
+    if descriptor.full_name == DECIMAL and isinstance(value, str):
+        return _decimal_fields(value)
+    if level > MAX_LEVELS or descriptor.full_name in WELL_KNOWN:
         return value
+    if not isinstance(value, dict):
+        raise InvalidRecordValue(f"{descriptor.name} is an object, not {type(value).__name__}")
     fields = dict(value)
     for field in descriptor.fields:
         inner = fields.get(field.name)
-        if isinstance(inner, list):
-            fields[field.name] = [_standard_one(field, each, level) for each in inner]
-        elif inner is not None:
-            fields[field.name] = _standard_one(field, inner, level)
+        if inner is not None:
+            fields[field.name] = _standard_field(field, inner, level)
     return fields
+
+
+def _standard_field(field: Any, value: Any, level: int) -> Any:
+    if _is_map(field) and isinstance(value, dict):
+        inner = field.message_type.fields_by_name["value"]
+        return {key: _standard_one(inner, each, level) for key, each in value.items()}
+    if field.is_repeated and isinstance(value, list):
+        return [_standard_one(field, each, level) for each in value]
+    return _standard_one(field, value, level)
 
 
 def _standard_one(field: Any, value: Any, level: int) -> Any:
     if field.type == BYTES and isinstance(value, dict) and value.keys() == {HEX}:
         return b64encode(bytes.fromhex(value[HEX])).decode()
+    if field.type == BYTES and isinstance(value, str) and not BASE64.fullmatch(value):
+        raise InvalidRecordValue(f'{field.name} has bytes, which are base64 or {{"hex": ..}}')
     if field.type in MESSAGE_KINDS and not _is_map(field):
         return _standard(field.message_type, value, level + 1)
     return value
+
+
+def _decimal_fields(text: str) -> dict[str, object]:
+    """Return the fields of a decimal: the number without its point, in two's complement."""
+    number = decimal_of(text)
+    _, digits, exponent = number.as_tuple()
+    scale, zeros = max(0, -int(exponent)), max(0, int(exponent))
+    unscaled = int(number.scaleb(scale, Context(prec=2 * MAX_DIGITS)))
+    data = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True)
+    return {"value": b64encode(data).decode(), "precision": len(digits) + zeros, "scale": scale}

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from ..errors import InvalidRecordValue, UnusableSchema
-from ..extras import requires
-from .bounds import Bounds
-from .framing import FIRST_MESSAGE, message_indexes, message_name
-from .proto_text import file_descriptor
-from .protobuf_values import Converter
-from .schema import Schema
+from ...errors import InvalidRecordValue, UnusableSchema
+from ...extras import requires
+from ..bounds import Bounds
+from ..framing import FIRST_MESSAGE, message_indexes, message_name
+from ..schema import Schema
+from .text import file_descriptor
+from .values import Converter
 
 BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+=*\s*", re.ASCII)
 MAIN: Final = "value.proto"
@@ -31,6 +31,17 @@ WELL_KNOWN: Final[Mapping[str, str]] = {
     )
 }
 """Files that every Protobuf compiler has -> modules of the protobuf package."""
+VALUE_ERRORS: Final = (
+    AttributeError,
+    LookupError,
+    RecursionError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
+"""What the protobuf package raises for values, beside exceptions of its own. SystemError is for a
+lone surrogate in the name of an enum value.
+"""
 BUILT_IN: Final[Mapping[str, str]] = {
     "confluent/type/decimal.proto": """
         syntax = "proto3"; package confluent.type;
@@ -113,6 +124,7 @@ class ProtobufCodec:
 
     def encode(self, value: object, indexes: tuple[int, ...] = FIRST_MESSAGE) -> bytes:
         """Encode a value in its JSON form."""
+        from google.protobuf.json_format import ParseError
         from google.protobuf.message import EncodeError
 
         descriptor = self.message(indexes)
@@ -120,9 +132,9 @@ class ProtobufCodec:
         try:
             self._converter.fill(message, value)
             encoded: bytes = message.SerializeToString()
-        except (AttributeError, EncodeError, LookupError, TypeError, ValueError) as error:
-            reason = f"not a {descriptor.full_name}: {error}"
-            raise InvalidRecordValue(reason) from None
+        except (EncodeError, ParseError, *VALUE_ERRORS) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidRecordValue(f"not a {descriptor.full_name}: {reason}") from None
         return encoded
 
 

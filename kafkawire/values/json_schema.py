@@ -1,0 +1,95 @@
+"""Encodes JSON values that their JSON Schema allows, with jsonschema-rs.
+
+Values that are decoded are not checked: what is in a topic is shown as it is. Nothing that a schema
+refers to is read from the network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from ..errors import InvalidRecordValue, UnusableSchema
+from ..extras import requires
+from .plain import encode_json
+from .schema import Schema
+
+MAX_REASON: Final = 500
+"""Characters of a reason, which contains the part of a value that does not fit."""
+
+
+class JsonSchemaCodec:
+    """Encodes the values of a schema, which is compiled for the first one."""
+
+    name: ClassVar[None] = None
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def encode(self, value: object) -> bytes:
+        """Encode a value that the schema allows. Raises InvalidRecordValue, UnusableSchema."""
+        validator = self._validator
+        encoded = encode_json(value)
+        try:
+            validator.validate(value)
+        except ValueError as error:
+            path = "/".join(map(str, getattr(error, "instance_path", ())))
+            where = f"{path}: " if path else ""
+            reason = f"not a value of the schema: {where}{_reason(error)}"
+            raise InvalidRecordValue(reason) from None
+        return encoded
+
+    @cached_property
+    def _validator(self) -> Any:
+        with requires("jsonschema_rs", "values", "jsonschema-rs"):
+            import jsonschema_rs
+        texts = {reference.name: reference.text for reference in self._schema.references}
+        missing: list[str] = []
+
+        def retrieve(uri: str) -> Any:
+            """Read a reference, whose name is the URI or its end; nothing is fetched."""
+            for name, text in texts.items():
+                if uri == name or uri.endswith(f"/{name}"):
+                    return json.loads(text)
+            missing.append(uri)
+            raise LookupError(uri)
+
+        try:
+            schema = json.loads(self._schema.text)
+            return jsonschema_rs.validator_for(schema, retriever=retrieve)
+        except RecursionError:
+            reason = "invalid JSON Schema: nested too deeply"
+        except ValueError as error:
+            reason = f"invalid JSON Schema: {_reason(error)}"
+        if missing:
+            reason = f"refers to {missing[0]}, which is not found"
+        raise UnusableSchema(reason, self._schema.name)
+
+
+def references_of(text: str) -> Iterator[str]:
+    """List the URIs to which a schema refers, without their fragments."""
+    try:
+        level: list[Any] = [json.loads(text)]
+    except (ValueError, RecursionError):
+        return  # reported when it is compiled
+    while level:
+        outer, level = level, []
+        for value in outer:
+            if isinstance(value, dict):
+                reference = value.get("$ref")
+                if isinstance(reference, str) and reference.partition("#")[0]:
+                    yield reference.partition("#")[0]
+            level += _inner(value)
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _reason(error: ValueError) -> str:
+    text = str(getattr(error, "message", error))
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}..."

@@ -1,0 +1,1 @@
+"""Protobuf: the text of .proto files, and values of their messages."""

@@ -1,0 +1,119 @@
+"""JSON values are encoded if their schema allows them; files refer to each other by their ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkawire.errors import InvalidRecordValue, MissingPackage, UnusableSchema
+from kafkawire.values import DirectorySchemas, Subject, ValueDecoder, ValueFormat
+from kafkawire.values.json_schema import MAX_REASON, JsonSchemaCodec
+from kafkawire.values.schema import Reference, Schema, SchemaType
+
+ORDER = {
+    "$id": "https://example.org/shop/order.json",
+    "type": "object",
+    "required": ["id"],
+    "properties": {
+        "id": {"$ref": "common/id.json#/definitions/number"},
+        "lines": {"type": "array", "items": {"$ref": "#"}},
+        "note": {"$ref": "https://example.org/elsewhere/note.json"},
+    },
+}
+ID = {"definitions": {"number": {"type": "integer", "minimum": 1}}, "$ref": "../note.json"}
+
+
+@pytest.fixture
+def values(tmp_path: Path) -> ValueDecoder:
+    """A decoder with schemas of topics, two of which cannot be used."""
+    (tmp_path / "common").mkdir()
+    for path, schema in {
+        "order.json": ORDER,
+        "common/id.json": ID,
+        "note.json": {"type": "string"},
+        "lost.json": {"allOf": [{"$ref": "https://example.org/lost/none.json"}]},
+        "wrong.json": {"type": "nothing"},
+    }.items():
+        (tmp_path / path).write_text(json.dumps(schema))
+    (tmp_path / "text.json").write_text("{")
+    return ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    "value", [{"id": 1}, {"id": 2**70, "lines": [{"id": 1, "note": "\N{SNOWMAN}"}]}]
+)
+def test_a_value_that_the_schema_allows(values: ValueDecoder, value: Any) -> None:
+    assert json.loads(values.encode(value, Subject("order"))) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({}, '"id" is a required property'),
+        ({"id": 0}, "id: 0 is less than the minimum of 1"),
+        ({"id": 1, "lines": [{"id": 1}, {"id": "x"}]}, 'lines/1/id: "x" is not of type "integer"'),
+        ({"id": 1, "note": 5}, 'note: 5 is not of type "string"'),
+        ({"id": float("nan")}, "not JSON"),
+        ({"id": b"1"}, "not JSON"),
+        ([], 'is not of type "object"'),
+    ],
+)
+def test_a_value_that_it_does_not_allow(values: ValueDecoder, value: Any, reason: str) -> None:
+    with pytest.raises(InvalidRecordValue) as caught:
+        values.encode(value, Subject("order"))
+    assert reason in str(caught.value)
+
+
+def test_such_a_value_is_decoded_and_its_reason_is_short(values: ValueDecoder) -> None:
+    found = values.decode(b'{"id": "x"}', Subject("order"))
+    assert found is not None
+    assert (found.value, found.error) == ({"id": "x"}, None)
+    with pytest.raises(InvalidRecordValue) as caught:
+        values.encode({"id": "x" * 10_000}, Subject("order"))
+    assert len(str(caught.value)) < 2 * MAX_REASON
+
+
+@pytest.mark.parametrize(
+    ("topic", "reason"),
+    [
+        ("lost", "lost.json: refers to https://example.org/lost/none.json, which is not found"),
+        ("wrong", "wrong.json: invalid JSON Schema"),
+        ("text", "text.json: invalid JSON Schema"),
+    ],
+)
+def test_schemas_that_cannot_be_used(values: ValueDecoder, topic: str, reason: str) -> None:
+    with pytest.raises(UnusableSchema) as caught:
+        values.encode(1, Subject(topic))
+    assert reason in str(caught.value)
+
+
+def test_references_of_a_registry_have_the_name_that_the_schema_uses() -> None:
+    text = json.dumps({"properties": {"id": {"$ref": "acme.id"}}})
+    codec = JsonSchemaCodec(
+        Schema("7", SchemaType.JSON, text, (Reference("acme.id", '{"type": "integer"}'),), 7)
+    )
+    assert codec.encode({"id": 1}) == b'{"id":1}'
+    with pytest.raises(InvalidRecordValue):
+        codec.encode({"id": "1"})
+
+
+def test_files_that_refer_to_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"properties": {"b": {"$ref": "b.json"}}}')
+    (tmp_path / "b.json").write_text('{"type": "object", "properties": {"a": {"$ref": "a.json"}}}')
+    values = ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+    assert values.encode({"b": {"a": {}}}, Subject("a"))
+    with pytest.raises(InvalidRecordValue, match="b/a/b: 1 is not"):
+        values.encode({"b": {"a": {"b": 1}}}, Subject("a"))
+
+
+def test_decoding_needs_no_package(values: ValueDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    found = values.decode(b"{}", Subject("order"))
+    assert found is not None
+    assert found.value == {}
+    with pytest.raises(MissingPackage, match=r"jsonschema-rs is not installed.*kafkawire\[values]"):
+        values.encode({}, Subject("order"))
