@@ -3,7 +3,8 @@
 These are Fetch v13+, Produce v13+, OffsetCommit v10+, share and KIP-848 messages.
 
 A name is learned only from a structure with both id and name, in any message of either
-direction. It is valid for the whole capture, because a topic id is never reused.
+direction. It is valid for the whole capture, because a topic id is never reused. That of
+`__cluster_metadata`, which Kafka has defined, needs no message.
 
     {topic_id, name} anywhere --> learn --> Topic(id, name); the first name wins
     {topic_id} anywhere ---------> topic --> the same Topic, whose name may be learned later
@@ -19,6 +20,9 @@ from ...protocol.json_form import uuid_text
 
 ZERO: Final = bytes(16)
 """The topic id that means: not set."""
+
+OWN_NAMES: Final = {bytes(15) + b"\x01": "__cluster_metadata"}
+"""The ids that Kafka itself has defined (`Uuid.METADATA_TOPIC_ID`), which no message names."""
 
 TOPIC_NAME: Final = "topicName"
 """The entity type of topic name fields; one beside a topic id names the same topic."""
@@ -95,6 +99,8 @@ class TopicNames:
         topic = self._by_id.get(id)
         if topic is None:
             topic = self._by_id[id] = Topic(None, id)
+            if id in OWN_NAMES:
+                self.add(OWN_NAMES[id], id)
         return Topic(name, id, topic) if name and topic.name is None else topic
 
     def add(self, name: str, id: bytes) -> None:

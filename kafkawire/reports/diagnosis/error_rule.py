@@ -83,13 +83,21 @@ def critical_threshold(default: float, reason: str) -> Threshold:
     return Threshold("critical", default, "errors", reason)
 
 
+class Explanation(NamedTuple):
+    """The cause and the advice of a finding."""
+
+    cause: str
+    advice: str
+
+
 class ErrorRule(NamedTuple):
     """A rule that reports error codes that a client gets often enough.
 
     description: what it looks for, one sentence or more. error_codes: those that are counted, in
     responses of `apis` (None: of all). by: whom the errors are counted for. thresholds: `errors`,
     and optionally `seconds` and `critical`. with_silence: whether what is lost is the time in which
-    the client was silent before the error. The others are those of `Finding`.
+    the client was silent before the error. of_topics: what differs for topics of Kafka's own. The
+    others are those of `Finding`.
     """
 
     name: str
@@ -104,6 +112,7 @@ class ErrorRule(NamedTuple):
     reference: str = ""
     apis: frozenset[int] | None = None
     with_silence: bool = False
+    of_topics: Mapping[str, Explanation] = {}
 
     def __call__(self, scene: Scene, limits: Mapping[str, float]) -> Rule:
         """Create what counts the errors. limits: by name of the threshold."""
@@ -195,6 +204,8 @@ class ErrorCounts(Rule):
             if seen.span_seconds < self.limits.get("seconds", 0):
                 continue
             codes = [ErrorCode.name_of(code) for code, _ in errors.codes.most_common()]
+            usual = Explanation(rule.cause, rule.advice)
+            explanation = rule.of_topics.get(self.scene.topic_name(subject.topic), usual)
             yield Finding(
                 rule.name,
                 Severity.CRITICAL if seen.count >= critical else rule.severity,
@@ -202,8 +213,7 @@ class ErrorCounts(Rule):
                 f"{' and '.join(codes)} in {plural(seen.count, 'response')} to "
                 f"{', '.join(errors.apis)}{_silent(errors)}",
                 seen,
-                rule.cause,
-                rule.advice,
+                *explanation,
                 rule.confidence,
                 reference=rule.reference,
                 terms=(error_term(codes),),

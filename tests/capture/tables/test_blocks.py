@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkawire.capture.exchanges.topic_ids import Topic, TopicNames
+from kafkawire.capture.exchanges.topic_ids import OWN_NAMES, Topic, TopicNames
 from kafkawire.capture.rows import Row, Status
 from kafkawire.capture.tables.arrow.partition_arrays import SCHEMA, WIDTHS
 from kafkawire.capture.tables.extraction import blocks
@@ -125,7 +125,9 @@ def row_of(info: MessageInfo, is_request: bool, version: int, message: Message) 
 
 
 def known(names: TopicNames) -> dict[bytes, str | None]:
-    return {id: topic.name for id, topic in names._by_id.items() if topic.name}
+    """Return the names of ids that messages stated."""
+    by_id = names._by_id
+    return {id: one.name for id, one in by_id.items() if one.name and id not in OWN_NAMES}
 
 
 def comparable(facts: BodyFacts, names: TopicNames) -> list[Any]:

@@ -346,6 +346,27 @@ def test_fewer_errors_are_none(case: Case, tmp_path: Path) -> None:
         assert rules(story, tmp_path) == {}
 
 
+def test_nodes_without_a_leader_of_the_quorum(tmp_path: Path) -> None:
+    topic = {"topicId": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    story = Story()
+    for _ in range(12):
+        story.exchange(
+            "Fetch",
+            17,
+            topics=[{**topic, "partitions": [{"partition": 0}]}],
+            response={
+                "responses": [
+                    {**topic, "partitions": [{"errorCode": int(ErrorCode.NOT_LEADER_OR_FOLLOWER)}]}
+                ]
+            },
+        ).wait(0.2)
+    finding = rules(story, tmp_path)["stale-metadata"]
+    usual = rules(produced(ErrorCode.NOT_LEADER_OR_FOLLOWER, 12, 0.2), tmp_path)["stale-metadata"]
+    assert finding["subject"]["topic"] == "__cluster_metadata"
+    assert "controller" in finding["cause"]
+    assert finding["advice"] != usual["advice"]
+
+
 @pytest.mark.parametrize(
     ("rule", "code", "write", "times"),
     [

@@ -10,6 +10,7 @@ from kafkawire.protocol.error_code import ErrorCode
 from ...error_rule import (
     By,
     ErrorRule,
+    Explanation,
     critical_threshold,
     errors_threshold,
     seconds_threshold,
@@ -48,6 +49,15 @@ CLIENT_ERRORS: Final = (
             "lead to the same brokers from here, and that the client's metadata.max.age.ms is "
             "not huge."
         ),
+        of_topics={
+            "__cluster_metadata": Explanation(
+                "The quorum of controllers has no leader, or elects one: until then, its nodes "
+                "and the brokers ask one controller after the other.",
+                "Look at the quorum (kafka-metadata-quorum.sh describe --status): most of its "
+                "voters must run and reach each other. Elections again and again come from "
+                "pauses, slow disks or networks; see controller.quorum.fetch.timeout.ms.",
+            )
+        },
         confidence=Confidence.MEDIUM,
     ),
     ErrorRule(
