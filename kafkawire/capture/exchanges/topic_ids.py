@@ -96,19 +96,21 @@ class TopicNames:
             if topic is None:
                 topic = self._by_name[name or ""] = Topic(name or None, None)
             return topic
-        topic = self._by_id.get(id)
-        if topic is None:
-            topic = self._by_id[id] = Topic(None, id)
-            if id in OWN_NAMES:
-                self.add(OWN_NAMES[id], id)
+        topic = self._by_id.get(id) or self._new(id)
         return Topic(name, id, topic) if name and topic.name is None else topic
 
     def add(self, name: str, id: bytes) -> None:
         """Learn the name of an id; the first name wins."""
-        topic = self._by_id.setdefault(id, Topic(None, id))
+        topic = self._by_id.get(id) or self._new(id)
         if topic.name is None:
             topic.learn(name)
             self.named.append(id)
+
+    def _new(self, id: bytes) -> Topic:
+        topic = self._by_id[id] = Topic(OWN_NAMES.get(id), id)
+        if id in OWN_NAMES:
+            self.named.append(id)
+        return topic
 
     def learn(self, message: Message, version: int) -> None:
         """Learn the names of topic ids from a message."""
