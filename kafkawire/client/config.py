@@ -225,6 +225,9 @@ CLIENT_KEYS: Final[Mapping[str, Key]] = {
     "bootstrap.timeout.ms": Key(
         MILLISECONDS, 0, "how long to try the bootstrap servers before calls fail; 0: no limit"
     ),
+    "bootstrap.attempts": Key(
+        integer(0, INT32), 0, "how often to try each of them within that time; 0: no limit"
+    ),
     "metrics.sample.window.ms": Key(
         integer(1, INT32), 30_000, "the time of one sample of a metric"
     ),
@@ -324,6 +327,7 @@ def network_settings(
         auto_create_topics=auto_create_topics,
         rebootstrap=values["metadata.recovery.strategy"] == "rebootstrap",
         bootstrap_timeout_s=seconds(values, "bootstrap.timeout.ms") or None,
+        bootstrap_attempts=whole(values, "bootstrap.attempts") or None,
     )
 
 

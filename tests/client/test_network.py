@@ -555,6 +555,17 @@ def test_requests_fail_once_the_bootstrap_servers_were_tried() -> None:
     assert sum(isinstance(each, Connect) for each in effects) > 2  # tried more than once
 
 
+def test_requests_fail_once_each_bootstrap_server_was_tried_often_enough() -> None:
+    limits: dict[str, Setting] = {"bootstrap.timeout.ms": 60_000, "bootstrap.attempts": 3}
+    machine = network(Random(1), [("a", 1), ("b", 1)], limits)
+    _, effects = down(machine, 2.0)
+    (end,) = (each for each in effects if isinstance(each, NoResponse))
+    assert "refused" in end.detail
+    failed = next(at for at, each in enumerate(effects) if isinstance(each, ClusterFailed))
+    attempts = [each for each in effects[:failed] if isinstance(each, Connect)]
+    assert min(Counter(each.host for each in attempts).values()) == 3
+
+
 def test_without_a_limit_they_wait_for_their_own_timeout() -> None:
     _, effects = down(network(Random(1), [("a", 1)]), 4.0)
     assert not any(isinstance(each, NoResponse | ClusterFailed) for each in effects)

@@ -101,9 +101,12 @@ NO_OPTIONS: Final = ClusterOptions()
 TIMEOUTS: Final = {
     "default.api.timeout.ms": 10_000,
     "max.block.ms": 10_000,
-    "bootstrap.timeout.ms": 1_200,
+    "bootstrap.timeout.ms": 5_000,
+    "bootstrap.attempts": 5,
 }
-"""Timeouts for interactive use, shorter than Kafka's defaults."""
+"""Limits for interactive use, shorter than Kafka's defaults. Five attempts are refused within a
+second; a connection may take longer: a packet that is lost is sent again after a second.
+"""
 
 
 class Configuration(NamedTuple):

@@ -254,7 +254,7 @@ class Network:
                     for each in queued:
                         broker_connection.put(each)
                 case BrokerConnectionClosed():
-                    self._dispatch(self._on_broker_connection_closed(effect), now, out)
+                    self._dispatch(self._on_broker_connection_closed(effect, now), now, out)
                 case FeaturesReported(features=features):
                     self.view.update_features(features)
                 case Connect():
@@ -296,7 +296,9 @@ class Network:
         if not event.retriable and event.reason is not Reason.CLOSED:
             yield ClusterFailed(event.reason, event.detail)
 
-    def _on_broker_connection_closed(self, effect: BrokerConnectionClosed) -> Iterator[PartEffect]:
+    def _on_broker_connection_closed(
+        self, effect: BrokerConnectionClosed, now: float
+    ) -> Iterator[PartEffect]:
         key, closed = effect.key, effect.closed
         self._connections.on_closed()
         if key.purpose is Purpose.COORDINATION:
@@ -306,6 +308,7 @@ class Network:
             address = effect.broker.address
             self.view.last_error = f"{address}: {closed.detail}"
             yield Disconnected(address, closed.detail)
+            self._limit_attempts(now)
         if closed.fatal:
             while self._unassigned:
                 yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)
@@ -315,6 +318,14 @@ class Network:
         timeout_s = self._settings.bootstrap_timeout_s
         if timeout_s is not None and self._bootstrap_deadline is None and not self.view.brokers:
             self._bootstrap_deadline = now + timeout_s
+
+    def _limit_attempts(self, now: float) -> None:
+        """End that time once each of the bootstrap servers has failed often enough."""
+        most = self._settings.bootstrap_attempts
+        if most is None or self._bootstrap_deadline is None:
+            return
+        if all(each.failures >= most for each in self._candidates()):
+            self._bootstrap_deadline = now
 
     def _on_bootstrap_timeout(self, now: float) -> Iterator[PartEffect]:
         """Fail what waits for a broker, unless one is connected and merely slow."""

@@ -15,7 +15,8 @@ class NetworkSettings:
     rebootstrap: go back to the bootstrap servers when no known broker is reachable (KIP-899), or
     when a broker requires it (KIP-1102).
     bootstrap_timeout_s: how long to try the bootstrap servers before requests fail; None: as long
-    as the requests' own timeouts.
+    as the requests' own timeouts. bootstrap_attempts: after how many failed attempts at each of
+    them, within that time, requests fail; None: any number.
     """
 
     connection: ConnectionSettings
@@ -26,3 +27,4 @@ class NetworkSettings:
     auto_create_topics: bool = False
     rebootstrap: bool = True
     bootstrap_timeout_s: float | None = None
+    bootstrap_attempts: int | None = None

@@ -71,6 +71,15 @@ def test_the_cause_is_named(listeners: Listeners, verb: tuple[str, ...], case: s
     assert "timed out" not in stderr  # it is known before any timeout of a call
 
 
+def test_a_broker_that_is_slow_at_first_is_waited_for() -> None:
+    """As long as a packet that is lost takes until it is sent again."""
+    with ServerThread(ServerConfig(topics={"slow": 1})) as server:
+        server.fault("ApiVersions", action="delay", delay=2.0, nth=1)
+        done = run("topics", "-b", server.bootstrap)
+    assert done.exit_code == 0, done.stderr
+    assert "slow" in done.stdout
+
+
 def test_an_unknown_host_is_named() -> None:
     shown = run("topics", "-b", "no-such-host.invalid")
     assert "no-such-host.invalid:9092: unknown host" in shown.stderr
