@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 from ..errors import UnusableSchema
 from .bounds import DEFAULT_BOUNDS, Bounds
@@ -98,7 +97,7 @@ class DirectorySchemas:
 
     def _end_of(self, uri: str) -> str | None:
         """Return the path of the file with which a URI ends, the longest one; None if none."""
-        names = PurePosixPath(urlsplit(uri).path).parts
+        names = uri.split("/")[-self._bounds.depth :]
         ends = ("/".join(names[start:]) for start in range(len(names)))
         return next((path for path in ends if path in self._by_path), None)
 

@@ -50,9 +50,9 @@ class JsonSchemaCodec:
 
         def retrieve(uri: str) -> Any:
             """Read a reference, whose name is the URI or its end; nothing is fetched."""
-            for name, text in texts.items():
-                if uri == name or uri.endswith(f"/{name}"):
-                    return json.loads(text)
+            names = [name for name in texts if uri == name or uri.endswith(f"/{name}")]
+            if names:
+                return json.loads(texts[max(names, key=len)])
             missing.append(uri)
             raise LookupError(uri)
 
@@ -64,7 +64,7 @@ class JsonSchemaCodec:
         except ValueError as error:
             reason = f"invalid JSON Schema: {_reason(error)}"
         if missing:
-            reason = f"refers to {missing[0]}, which is not found"
+            reason = f"refers to {_cut(missing[0])}, which is not found"
         raise UnusableSchema(reason, self._schema.name)
 
 
@@ -91,5 +91,8 @@ def _inner(value: Any) -> Iterable[Any]:
 
 
 def _reason(error: ValueError) -> str:
-    text = str(getattr(error, "message", error))
+    return _cut(str(getattr(error, "message", error)))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}..."

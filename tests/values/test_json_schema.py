@@ -110,6 +110,28 @@ def test_files_that_refer_to_each_other(tmp_path: Path) -> None:
         values.encode({"b": {"a": {"b": 1}}}, Subject("a"))
 
 
+def test_the_file_with_most_of_a_uri_is_the_one(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "id.json").write_text('{"type": "string"}')
+    (tmp_path / "shop" / "id.json").write_text('{"type": "integer"}')
+    properties = {"a": {"$ref": "https://example.org/shop/id.json"}, "b": {"$ref": "id.json"}}
+    (tmp_path / "order.json").write_text(json.dumps({"properties": properties}))
+    values = ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+    assert values.encode({"a": 1, "b": "x"}, Subject("order"))
+
+
+@pytest.mark.parametrize("uri", ["https://[", "a/" * 300_000 + "b", "\0", "//", "urn:a:b"])
+def test_references_to_nothing(uri: str, tmp_path: Path) -> None:
+    (tmp_path / "order.json").write_text(json.dumps({"$ref": uri}))
+    values = ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+    found = values.decode(b"1", Subject("order"))
+    assert found is not None
+    assert found.value == 1
+    with pytest.raises(UnusableSchema) as caught:
+        values.encode(1, Subject("order"))
+    assert len(str(caught.value)) < 2 * MAX_REASON
+
+
 def test_decoding_needs_no_package(values: ValueDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     found = values.decode(b"{}", Subject("order"))
