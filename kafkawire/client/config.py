@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final, Protocol
 
 from ..display import most_similar
@@ -327,7 +328,7 @@ def network_settings(
         auto_create_topics=auto_create_topics,
         rebootstrap=values["metadata.recovery.strategy"] == "rebootstrap",
         bootstrap_timeout_s=seconds(values, "bootstrap.timeout.ms") or None,
-        bootstrap_attempts=whole(values, "bootstrap.attempts") or None,
+        bootstrap_attempts=whole(values, "bootstrap.attempts") or inf,
     )
 
 

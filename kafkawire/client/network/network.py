@@ -308,7 +308,10 @@ class Network:
             address = effect.broker.address
             self.view.last_error = f"{address}: {closed.detail}"
             yield Disconnected(address, closed.detail)
-            self._limit_attempts(now)
+            most = self._settings.bootstrap_attempts
+            is_limited = self._bootstrap_deadline is not None
+            if is_limited and all(each.failures >= most for each in self._candidates()):
+                self._bootstrap_deadline = now
         if closed.fatal:
             while self._unassigned:
                 yield self._unassigned.popleft().fail(closed.reason, closed.detail, retriable=False)
@@ -318,14 +321,6 @@ class Network:
         timeout_s = self._settings.bootstrap_timeout_s
         if timeout_s is not None and self._bootstrap_deadline is None and not self.view.brokers:
             self._bootstrap_deadline = now + timeout_s
-
-    def _limit_attempts(self, now: float) -> None:
-        """End that time once each of the bootstrap servers has failed often enough."""
-        most = self._settings.bootstrap_attempts
-        if most is None or self._bootstrap_deadline is None:
-            return
-        if all(each.failures >= most for each in self._candidates()):
-            self._bootstrap_deadline = now
 
     def _on_bootstrap_timeout(self, now: float) -> Iterator[PartEffect]:
         """Fail what waits for a broker, unless one is connected and merely slow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from .backoff import Backoff
 from .connection_states import ConnectionSettings
@@ -16,7 +17,7 @@ class NetworkSettings:
     when a broker requires it (KIP-1102).
     bootstrap_timeout_s: how long to try the bootstrap servers before requests fail; None: as long
     as the requests' own timeouts. bootstrap_attempts: after how many failed attempts at each of
-    them, within that time, requests fail; None: any number.
+    them, within that time, requests fail.
     """
 
     connection: ConnectionSettings
@@ -27,4 +28,4 @@ class NetworkSettings:
     auto_create_topics: bool = False
     rebootstrap: bool = True
     bootstrap_timeout_s: float | None = None
-    bootstrap_attempts: int | None = None
+    bootstrap_attempts: float = inf
