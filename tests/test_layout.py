@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import Final
 
+import pytest
+
 from tests import layout
 
 FEWER_FILES: Final = 43
@@ -20,6 +22,23 @@ from tests import layout
 sys.meta_path.insert(0, layout.Sources)
 print(json.dumps({form: layout.passed(form) for form in layout.FORMATS}))
 """
+
+
+TOP_LEVEL: Final = frozenset(
+    {
+        ".ci", ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
+        "Makefile", "README.md", "SECURITY.md", "benchmarks", "cli", "codegen", "docs", "fixtures",
+        "kafkawire", "pyproject.toml", "schemas", "tests",
+    }
+)  # fmt: skip
+
+
+@pytest.mark.skipif(not (layout.ROOT / ".git").exists(), reason="not a checkout")
+def test_the_top_level_has_only_what_belongs_there() -> None:
+    command = ["git", "ls-files", "-z"]
+    listed = subprocess.run(command, cwd=layout.ROOT, capture_output=True, text=True, check=True)
+    tracked = {path.partition("/")[0] for path in listed.stdout.split("\0")} - {""}
+    assert tracked == TOP_LEVEL
 
 
 def test_imports_have_no_circles() -> None:
