@@ -33,7 +33,7 @@ IMPORTED: Final = ("kafkawire.capture.tables", "kafkawire_cli.registry", "numpy"
 LARGEST: Final = 1 << 20
 PROGRAM: Final = """\
 #!{python} -ISE
-import _signal, _socket, marshal, posix, sys
+import _signal, _socket, marshal, posix, select, sys
 
 passed_on = _signal.SIGINT, _signal.SIGTERM
 _signal.pthread_sigmask(_signal.SIG_BLOCK, passed_on)
@@ -43,9 +43,14 @@ streams = b"".join(each.to_bytes(4, sys.byteorder) for each in (0, 1, 2))
 request = marshal.dumps((sys.argv[1:], posix.getcwdb(), posix.environ))
 server.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 process = int(server.recv(64))
+woken, wakes = _socket.socketpair()
+wakes.setblocking(False)
+_signal.set_wakeup_fd(wakes.fileno())
 for each in passed_on:
     _signal.signal(each, lambda number, _: posix.kill(process, number))
 _signal.pthread_sigmask(_signal.SIG_UNBLOCK, passed_on)
+while server not in select.select([server, woken], [], [])[0]:
+    woken.recv(64)
 status = int(server.recv(64))
 if posix.WIFSIGNALED(status):
     if posix.WTERMSIG(status) != _signal.SIGKILL:
@@ -54,7 +59,8 @@ if posix.WIFSIGNALED(status):
 posix._exit(posix.WEXITSTATUS(status))
 """
 """It imports only modules in C, which takes a hundredth of a second. Signals wait until it knows
-the process that gets them: the program may have begun before."""
+the process that gets them: the program may have begun before. One that comes just before the call
+that waits does not interrupt it, but makes a socket readable."""
 
 _servers: list[Server] = []
 
