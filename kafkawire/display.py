@@ -126,6 +126,16 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def bytes_text(size: int) -> str:
+    """Format a number of bytes."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(amount) < 1000:
+            return f"{size} B" if unit == "B" else f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} TB"
+
+
 def time_text(time_ns: int) -> str | None:
     """Format a capture time as ISO 8601 in UTC with nanoseconds; None if unknown."""
     if time_ns <= 0:  # frames without packets, and packets without a time

@@ -28,6 +28,7 @@ from .files.blocks import NO_TIME, Block
 from .files.packet_headers import PcapBlock
 from .files.source import Watch, read_capture
 from .frames.decoding import LocatedItem, RawFrame, located
+from .losses import Losses
 from .packets.kinds import Kind, passed_over, udp_ports
 from .packets.segment_rows import PASSED_OVER, SegmentRows, ordinary_rows
 from .packets.undecoded import Skipped
@@ -158,8 +159,8 @@ class Traffic:
     for an invalid tunnel.
     first_ns: when the first packet was captured; None before it is read. other_packets: packets of
     the files read so far that carry no TCP. has_rows, has_messages: whether there was a row so far,
-    and one of a message. on_problem: called for each problem of a file; other readers, made by
-    `again`, do not call it.
+    and one of a message. losses: what the rows so far lack. on_problem: called for each problem of
+    a file; other readers, made by `again`, do not call it.
     """
 
     def __init__(  # noqa: PLR0913 - options of a reader, by name
@@ -192,6 +193,7 @@ class Traffic:
         self.leave_out_copies = leave_out_copies
         self.other_packets = 0
         self.has_rows = self.has_messages = False
+        self.losses = Losses()
         self.on_problem: OnProblem = no_report
 
     def __iter__(self) -> Iterator[Located | Ended]:
@@ -233,6 +235,9 @@ class Traffic:
         if batch and not self.has_messages:
             self.has_rows = True
             self.has_messages = any(map(_is_message, batch))
+        for entry in batch:
+            if isinstance(entry.item, Row):
+                self.losses.add(entry.item)
 
     def _read(self, on_end: OnEnd | None) -> Iterator[list[LocatedItem]]:
         """Read the captures; yields an empty batch after each block, so that ends are not late."""

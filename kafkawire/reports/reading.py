@@ -62,23 +62,6 @@ class Collector:
         """Handle the end of a connection, after its last row and exchange."""
 
 
-class Losses(Collector):
-    """Counts the messages of which the capture has only a part, and the bytes that it lacks."""
-
-    statuses = frozenset({Status.GAP, Status.TRUNCATED})
-    entities = frozenset()
-
-    def __init__(self) -> None:
-        self.messages = self.bytes = 0
-
-    def row(self, located: Located) -> None:
-        """Count a gap, or a message with one."""
-        if located.row.status is Status.GAP:
-            self.bytes += located.row.length
-        else:
-            self.messages += 1
-
-
 ROW: Final = "row"
 EXCHANGE: Final = "exchange"
 ENDED: Final = "ended"
@@ -144,8 +127,7 @@ class Reading:
     context: topic names and packet positions. watch: progress of reading. refused: number of given
     files that are not captures. where: only exchanges of which a message matches are passed, and
     other rows that match; matched: how many rows were passed with a filter; hint: what may be meant
-    by a filter that matches none. interrupted: whether it was not read to its end. losses: what
-    the rows that were passed lack.
+    by a filter that matches none. interrupted: whether it was not read to its end.
     """
 
     def __init__(
@@ -159,11 +141,9 @@ class Reading:
         self.matched = 0
         self.hint = ""
         self.interrupted = False
-        self.losses = Losses()
 
     def read(self, *collectors: Collector) -> None:
         """Read the capture once, for these collectors."""
-        collectors = (*collectors, self.losses)
         rows, exchanges = handlers_of_rows(collectors), Handlers(collectors, EXCHANGE)
         handlers_of = {status: (one.by_api.get, one.others) for status, one in rows.items()}
         ends = [each.ended for each in overriding(collectors, ENDED)]  # connections have no API

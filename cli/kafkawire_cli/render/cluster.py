@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkawire.display import host_and_port, plural
+from kafkawire.display import bytes_text, host_and_port, plural
 
 from ..input.cluster_state import (
     MIN_ISR,
@@ -20,7 +20,7 @@ from ..input.cluster_state import (
     Unavailable,
     is_online,
 )
-from .report import Section, bytes_text, duration_text, top, volume_text
+from .report import Section, duration_text, top, volume_text
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import LogDirInfo, QuorumInfo, QuorumReplica

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkawire.display import printable, time_text
+from kafkawire.display import bytes_text, printable, time_text
 
-from .report import bytes_text, milliseconds_text
+from .report import milliseconds_text
 
 if TYPE_CHECKING:
     from kafkawire.reports.diagnosis.finding import ResolvedFinding

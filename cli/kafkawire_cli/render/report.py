@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import typer
 
-from kafkawire.display import padded, plural, printable, text_width
+from kafkawire.display import bytes_text, padded, plural, printable, text_width
 
-from ..input.captures.progress import note_problems_alone, note_without_rows
+from ..input.captures.progress import note_losses, note_problems_alone, note_without_rows
 from ..input.filters import NOTHING_MATCHES
 from ..input.options import Form
 from ..input.sources import INTERRUPTED
@@ -25,7 +25,7 @@ from ..pipes import drop_output
 from .fitting import Column, chosen, fitted_line, fitted_table
 
 if TYPE_CHECKING:
-    from kafkawire.reports.reading import Losses, Reading
+    from kafkawire.reports.reading import Reading
 
 INDENT: Final = "  "
 """Indent of the lines of a section, and space between columns."""
@@ -111,18 +111,8 @@ def print_capture_report(
         drop_output()
     if nothing != NOTHING and captures.where is None:
         note_problems_alone(captures.traffic, captures.watch.packets)
-        _note_losses(captures.losses)
+        note_losses(captures.traffic.losses, "the report lacks")
     exit_if_incomplete(captures)
-
-
-def _note_losses(losses: Losses) -> None:
-    """Write a note on messages that the report knows only in part."""
-    if losses.messages and losses.bytes:
-        print_note(
-            f"{plural(losses.messages, 'message')} not whole in the capture "
-            f"({bytes_text(losses.bytes)} missing): the report lacks what was in them; "
-            "see kafkawire diagnose"
-        )
 
 
 def exit_if_incomplete(captures: Reading) -> None:
@@ -216,16 +206,6 @@ def _styled(style: str, text: str) -> str:
 
 
 # -- formatting of values
-
-
-def bytes_text(size: int) -> str:
-    """Format a number of bytes."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(amount) < 1000:
-            return f"{size} B" if unit == "B" else f"{amount:.3g} {unit}"
-        amount /= 1000
-    return f"{amount:.3g} TB"
 
 
 def volume_text(size: int, total: int) -> str:

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkawire.display import plural, time_text
+from kafkawire.display import bytes_text, plural, time_text
 
 from .report import (
     Section,
     Shown,
-    bytes_text,
     count_text,
     duration_text,
     list_text,

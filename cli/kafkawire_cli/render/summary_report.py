@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafkawire.capture.files.blocks import NO_TIME
 from kafkawire.capture.rows import Status
-from kafkawire.display import plural, time_text
+from kafkawire.display import bytes_text, plural, time_text
 from kafkawire.reports.apis import Apis
 from kafkawire.reports.clients import Clients
 from kafkawire.reports.groups.histories import Groups
@@ -23,7 +23,7 @@ from kafkawire.reports.watermarks import Watermarks
 from ..input.options import SHOWN
 from . import sections
 from .group_timeline import overview as groups_overview
-from .report import Section, bytes_text, count_text, duration_text, list_text, top
+from .report import Section, count_text, duration_text, list_text, top
 
 LENIENT: Final = (
     "lenient: decoded as a whole, though its sender's encoding differs from the schema; "

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkawire_codegen.whole_files import whole_files
 
 from ..input import sources as captures
-from ..input.captures.progress import note_without_messages, progress
+from ..input.captures.progress import note_tables, progress
 from ..input.captures.undecoded import PROBLEMS, Undecoded
 from ..input.filters import usage_errors
 from ..input.names import check_tables
@@ -206,7 +206,7 @@ def write(
             _count(undecoded, writers)
         matched = _write_all(processes.read(traffic, reading, rendering), writers, counted)
     problems.report()
-    note_without_messages(traffic, 0 if matched else watch.packets)
+    note_tables(traffic, names, 0 if matched else watch.packets, wanted.where)
     return Written(refused, watch.packets if noted.requested else None, undecoded, matched)
 
 

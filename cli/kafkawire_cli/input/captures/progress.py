@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from kafkawire.display import plural
+from kafkawire.display import bytes_text, plural
 
 from ...notes import print_note
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
+    from kafkawire.capture.filters import Filter
+    from kafkawire.capture.losses import Losses
     from kafkawire.capture.multifile import Traffic
 
 MIN_BYTES: Final = 1 << 22
@@ -33,6 +35,10 @@ INTERVAL: Final = 0.1
 
 ADVICE: Final = "capture while clients send: tcpdump -s 0 -w FILE tcp port 9092"
 """What to do about captures without payload."""
+
+
+OF_LOSSES: Final = frozenset({"connections", "problems"})
+"""Tables that have what is not whole in a capture."""
 
 
 class Progress:
@@ -142,3 +148,28 @@ def note_without_rows(traffic: Traffic, packets: int, name: str = "") -> None:
     counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
     before = f"{name}: " if name else ""
     print_note(f"{before}no Kafka messages in {plural(packets, 'packet')} ({counted}); {ADVICE}")
+
+
+def note_tables(
+    traffic: Traffic, names: Iterable[str], packets: int, where: Filter | None = None
+) -> None:
+    """Write notes on what tables of captures lack; of some rows only, where there is a filter.
+
+    packets: those that were read, 0 if there are rows.
+    """
+    note_without_messages(traffic, packets)
+    if where is None and not OF_LOSSES.issuperset(names):
+        note_losses(traffic.losses, "the tables lack")
+
+
+def note_losses(losses: Losses, lacking: str) -> None:
+    """Write a note on messages that what was made of a capture has only in part.
+
+    lacking: what lacks the rest, and its verb.
+    """
+    if losses.messages and losses.bytes:
+        print_note(
+            f"{plural(losses.messages, 'message')} not whole in the capture "
+            f"({bytes_text(losses.bytes)} missing): {lacking} what was in them; "
+            "see kafkawire diagnose"
+        )

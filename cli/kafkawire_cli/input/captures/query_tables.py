@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import QueryError
 
-from .progress import note_without_messages, progress
+from .progress import note_tables, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,7 +72,7 @@ class QueryTables:
         from kafkawire.reports.reading import Reading
         from kafkawire.reports.tables import read_report_tables
 
-        with self._traffic() as (traffic, watch):
+        with self._traffic(names) as (traffic, watch):
             yield from read_report_tables(Reading(traffic, watch), names)
 
     def _messages(
@@ -82,15 +82,15 @@ class QueryTables:
         from kafkawire.capture.tables.redaction import redacted
 
         bodies = columns is None or "body" in columns
-        with self._traffic() as (traffic, _):
+        with self._traffic(names) as (traffic, _):
             for name, batch in read_traffic(
                 traffic, names, secrets=self._shown.secrets, bodies=bodies
             ):
                 yield name, redacted(name, batch) if self._shown.redact else batch
 
     @contextmanager
-    def _traffic(self) -> Iterator[tuple[Traffic, Progress]]:
-        """Open the captures for a pass; the first one notes captures without messages."""
+    def _traffic(self, names: Sequence[str]) -> Iterator[tuple[Traffic, Progress]]:
+        """Open the captures for a pass over some tables; the first one notes what they lack."""
         from kafkawire.capture.multifile import Traffic
 
         brokers = self._brokers
@@ -106,5 +106,5 @@ class QueryTables:
             traffic.on_problem = self._on_problem
             yield traffic, watch
         if not self._noted:
-            self._context.run(note_without_messages, traffic, watch.packets)
+            self._context.run(note_tables, traffic, names, watch.packets)
             self._noted = True

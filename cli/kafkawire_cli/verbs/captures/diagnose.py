@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkawire.display import plural, time_text
+from kafkawire.display import bytes_text, plural, time_text
 
 from ...input.names import releases_of_kafka
 from ...input.options import DEFAULTS, OptionalFiles, ReportOptions
@@ -15,7 +15,6 @@ from ...input.rule_options import UNCHANGED, RuleOptions, rules_in_use
 from ...input.sources import reading
 from ...render.report import (
     Section,
-    bytes_text,
     duration_text,
     print_capture_report,
     print_report,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from kafkawire.display import plural
+from kafkawire.display import bytes_text, plural
 from kafkawire.whole_numbers import MAX_INT32, whole_number
 
 from ...input import cluster as live
@@ -18,7 +18,7 @@ from ...live.changes import Change, ChangeOptions, ChangeReport, DryRunOption
 from ...live.completion import complete_topic
 from ...live.unknown_names import broker_ids, check_brokers, described_topics
 from ...render.cluster import LOG_DIR_HEAD, log_dir_cells
-from ...render.report import Section, bytes_text, print_report, top
+from ...render.report import Section, print_report, top
 
 if TYPE_CHECKING:
     from kafkawire.net.admin import Admin, LogDirInfo, ReplicaInfo
