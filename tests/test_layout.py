@@ -7,9 +7,8 @@ import subprocess
 import sys
 from typing import Final
 
-import pytest
-
 from tests import layout
+from tests.conftest import missing
 
 FEWER_FILES: Final = 43
 """More files than a packet may pass on its way to a printed row: tunnels, proxies and copies are
@@ -33,8 +32,9 @@ TOP_LEVEL: Final = frozenset(
 )  # fmt: skip
 
 
-@pytest.mark.skipif(not (layout.ROOT / ".git").exists(), reason="not a checkout")
 def test_the_top_level_has_only_what_belongs_there() -> None:
+    if not (layout.ROOT / ".git").exists():
+        missing("a checkout with its commits")
     command = ["git", "ls-files", "-z"]
     listed = subprocess.run(command, cwd=layout.ROOT, capture_output=True, text=True, check=True)
     tracked = {path.partition("/")[0] for path in listed.stdout.split("\0")} - {""}
