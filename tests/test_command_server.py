@@ -15,7 +15,8 @@ import pytest
 from tests.command_server import python
 
 SHOWING = "import os, sys; print(sys.argv, os.getcwd(), os.environ['WHO'], input(), __name__)"
-WAITING = "import time; print('started', flush=True); time.sleep(100)"
+WAITING = "import time; print('started', flush=True)\nfor _ in range(10_000): time.sleep(0.01)"
+"""In short sleeps: Python notices a signal that comes just before one when that ends."""
 
 
 def ran(program: str, *arguments: str, folder: Path) -> tuple[int, str, list[str]]:
