@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from io import BufferedReader, BytesIO
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
@@ -16,10 +16,9 @@ from kafkawire.display import plural
 
 from ..notes import print_note
 from . import inputs
-from .captures.packet_text import as_capture
 from .captures.progress import note_without_rows, progress
 from .directories import Ignored, expand
-from .hex_text import HexError, is_hex
+from .hex_text import is_hex
 from .inputs import Entry, Format, InputError, MissingOption
 from .names import checked_version, direction_of, message_of
 from .packages import registry
@@ -127,10 +126,10 @@ def entries(name: str, form: Format, bare: BareBody | None, wanted: Wanted) -> I
                 yield from _stream(name, stream, form, bare, wanted)
             continue
         kind = _kind(form, bare, inputs.first_bytes(file), str(file))
-        if kind is Format.CAPTURE:
-            yield from _capture(str(file), wanted, file)
+        if kind in CAPTURES:
+            yield from _capture(str(file), wanted, file, kind)
         else:
-            yield from _whole(str(file), file.read_bytes(), kind, bare, wanted)
+            yield from _bytes(str(file), file.read_bytes(), kind, bare, wanted)
 
 
 def _stream(
@@ -138,24 +137,10 @@ def _stream(
 ) -> Iterator[Entry]:
     head, stream = inputs.peek(source, name)
     kind = _kind(form, bare, head, name)
-    if kind is Format.CAPTURE:
-        yield from _capture(name, wanted, stream)
+    if kind in CAPTURES:
+        yield from _capture(name, wanted, stream, kind)
     else:
-        yield from _whole(name, inputs.read_limited(stream, name), kind, bare, wanted)
-
-
-def _whole(
-    name: str, data: bytes, kind: Format, bare: BareBody | None, wanted: Wanted
-) -> Iterator[Entry]:
-    """Decode an input that was read to its end."""
-    if kind is not Format.TEXT:
-        yield from _bytes(name, data, kind, bare, wanted)
-        return
-    try:
-        capture = as_capture(inputs.unpacked(data, name).decode("latin-1"))
-    except HexError as error:
-        raise InputError(f"{name}: {error}") from None
-    yield from _capture(name, wanted, BytesIO(capture))
+        yield from _bytes(name, inputs.read_limited(stream, name), kind, bare, wanted)
 
 
 def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format:
@@ -221,6 +206,7 @@ RESPONSE: Final = (
     "for a response: kafkawire explain --frame --direction response --api API --version N"
 )
 BODY: Final = "for a body without a header: kafkawire explain --api API --version N"
+CAPTURES: Final = frozenset({Format.CAPTURE, Format.TEXT})
 UNDECODED: Final = frozenset(
     {"malformed", "truncated", "unknown_api", "unknown_version", "guessed"}
 )
@@ -253,16 +239,19 @@ def _digits(text: bytes, name: str) -> bytes:
         raise InputError(f"{name}: {error}") from None
 
 
-def _capture(name: str, wanted: Wanted, source: Path | BinaryIO) -> Iterator[Entry]:
+def _capture(name: str, wanted: Wanted, source: Path | BinaryIO, kind: Format) -> Iterator[Entry]:
     from kafkawire.capture.frames.decoding import located
     from kafkawire.capture.multifile import Traffic
     from kafkawire.capture.selection.reading import item_batches
     from kafkawire.errors import CaptureError
 
+    from .captures.printed import PrintedTraffic
+
+    reader = PrintedTraffic if kind is Format.TEXT else Traffic
     brokers = wanted.brokers
     try:
         with progress([source], drawn=not sys.stdout.isatty()) as watch:
-            traffic = Traffic(
+            traffic = reader(
                 [source],
                 brokers.ports,
                 brokers=brokers.addresses,

@@ -10,25 +10,18 @@
 A dump of words (`hexdump`, `od`) depends on the byte order of its machine, and is refused.
 """
 
-# over 300 lines: notations of bytes, each a few lines
-
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+from kafkawire.dump_rows import DumpRow, dump_row
 
 SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes between hex digits."""
 
-_BYTES: Final = r"[0-9a-fA-F]{2}(?: ?[0-9a-fA-F]{2})*(?![^\s|])"
-_OFFSET: Final = r"\s*\|?(?:0[xX])?(?P<offset>[0-9a-fA-F]{4,16})"
-_HALVES: Final = rf"(?P<left>{_BYTES})(?:  (?P<right>{_BYTES}))?"
-ROW: Final = re.compile(rf"{_OFFSET}(?:(?P<gap>[:|]?\s{{1,4}}){_HALVES}(?P<text>\s.*)?)?\s*")
-"""A line of a dump: the offset, bytes (in two halves, as `hexdump -C` has them), the text."""
-HALF: Final = 8
-"""Bytes before the gap in the middle of a line."""
 BASES: Final = 16, 8, 10
 """Of the offsets of a dump: those of `od` are octal without `-A`."""
 NETTY: Final = re.compile(r"(?:[^\n]*+\n){0,2}? *+\+-{49}\+\n *+\|(?:  [0-9a-f]){16} \|\n")
@@ -144,42 +137,6 @@ def _bad_digit(text: str) -> int | None:
 # -- dumps
 
 
-class Row(NamedTuple):
-    """A line of a dump. has_text: whether more than its offset and bytes shows that it is one.
-
-    digits: of the offset, which is in base 16 unless others show that it is not.
-    """
-
-    offset: int
-    data: bytes
-    has_text: bool
-    digits: str
-
-    def follows(self, before: Row, base: int) -> bool:
-        """Whether it is the line after another one, if offsets are in a base."""
-        try:
-            offset = int(self.digits, base)
-        except ValueError:
-            return False
-        return offset == int(before.digits, base) + len(before.data)
-
-
-def dump_row(line: str) -> Row | None:
-    """Parse a line of a dump; None if it is something else."""
-    match = ROW.fullmatch(line)
-    if match is None:
-        return None
-    offset, gap, right = int(match["offset"], 16), match["gap"] or "", match["right"]
-    data = bytes.fromhex(match["left"] or "")
-    is_first = offset == 0 and gap.isspace() and len(gap) > 1
-    has_text = bool((match["text"] or "").strip()) or gap[:1] in {":", "|"} or is_first
-    if right is not None and len(data) == HALF:
-        data += bytes.fromhex(right)
-    elif right is not None:
-        has_text = True
-    return Row(offset, data, has_text, match["offset"])
-
-
 def _without_heading(text: str) -> str:
     """Leave out a line above a dump that begins at offset 0."""
     first, _, rest = text.lstrip("\r\n").partition("\n")
@@ -211,7 +168,7 @@ def _dump(text: str) -> bytes:
     """Join the bytes of the lines; offsets say how many bytes each has."""
     data, last, repeated = bytearray(), b"", False
     rows = _in_base(list(_rows(text)))
-    start = rows[0].offset if isinstance(rows[0], Row) else 0
+    start = rows[0].offset if isinstance(rows[0], DumpRow) else 0
     for row, after in zip(rows, [*rows[1:], None], strict=True):
         if row is None:
             repeated = True
@@ -229,7 +186,7 @@ def _dump(text: str) -> bytes:
     return bytes(data)
 
 
-def _in_base(rows: list[Row | None]) -> list[Row | None]:
+def _in_base(rows: list[DumpRow | None]) -> list[DumpRow | None]:
     """Read the offsets of a dump in the base in which the second line follows the first."""
     pairs = ((one, after) for one, after in pairwise(rows) if one is not None and after is not None)
     first, second = next(pairs, (None, None))
@@ -242,7 +199,7 @@ def _in_base(rows: list[Row | None]) -> list[Row | None]:
         raise HexError(f"offsets in base {base}: {error}") from None
 
 
-def _rows(text: str) -> Iterator[Row | None]:
+def _rows(text: str) -> Iterator[DumpRow | None]:
     """Split a dump into lines; None where lines are left out that repeat the one before."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

@@ -21,9 +21,9 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 import typer
 
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
+from kafkawire.printed_packets import is_printed, why_not_printed
 
 from . import hex_text
-from .captures.packet_text import is_packet_text
 from .hex_text import is_hex
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ def recognise(head: bytes, name: str) -> Format:
         return Format.CAPTURE
     if not head:
         raise InputError(f"{name}: empty")
-    if is_packet_text(head.decode("latin-1")):
-        return Format.TEXT
+    if reason := why_not_printed(head):
+        raise InputError(f"{name}: {reason}")
     if is_hex(head):
         return Format.HEX
     if other := other_format(head):
@@ -173,7 +173,7 @@ def recognise(head: bytes, name: str) -> Format:
 
 def is_capture(head: bytes) -> bool:
     """Return whether data starts like a capture, or like zstd, which is checked later."""
-    return is_pcap(head) or is_pcapng(head) or is_zstd(head)
+    return is_pcap(head) or is_pcapng(head) or is_zstd(head) or is_printed(head)
 
 
 def hex_bytes(text: str) -> bytes:

@@ -3,7 +3,7 @@
 `kafkawire decode` and the Spark job reject the same files, because both use this check; a
 rejected file has no packets.
 
-    first bytes --> (gzip | zstd)* --> pcap | pcapng: a capture
+    first bytes --> (gzip | zstd)* --> pcap | pcapng | printed packets: a capture
                                   `--> empty | corrupt | anything else: rejected with the reason
 
 As much of a file is read as the first bytes of its content need: a block of zstd has up to 128 KiB
@@ -18,7 +18,8 @@ from typing import Final
 
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_pcap, is_pcapng
-from .source import MAX_NESTING, Unpacked, is_compressed, not_a_capture
+from ...printed_packets import is_printed
+from .source import MAX_NESTING, Unpacked, is_compressed, not_a_capture, recognised
 
 HEAD: Final = 1 << 12
 """Bytes of content that are checked, and of a file that are read at a time."""
@@ -42,8 +43,11 @@ def check_head(stored: Iterable[bytes]) -> None:
     content, more = _content(stored, MAGIC)
     if not content:
         raise TruncatedCapture("empty")
-    if not is_pcap(content) and not is_pcapng(content):
-        raise BadMagic(not_a_capture(_start(_joined(content, more), HEAD)[0], MAGIC))
+    if is_pcap(content) or is_pcapng(content):
+        return
+    head, more = recognised(content, _joined(content, more))
+    if not is_printed(head):
+        raise BadMagic(not_a_capture(_start(more, HEAD)[0], MAGIC))
 
 
 def unpacked_head(stored: Iterable[bytes], enough: int = HEAD) -> bytes:

@@ -6,7 +6,7 @@ costs time but no memory. A member or frame is read in chunks of doubling size, 
 rest, which the decompressor copies, is not much larger than the part read: time is linear in the
 input. The valid data before truncation or corruption is returned, then the problem.
 
-    file | stdin --> (gzip | zstd)* --> pcap | pcapng --> packet blocks
+    file | stdin --> (gzip | zstd)* --> pcap | pcapng | printed packets --> packet blocks
 """
 
 # over 300 lines: files and streams, and their compression
@@ -21,6 +21,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
+from ...printed_packets import HEAD, is_printed, is_text, why_not_printed
 from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 from .blocks import Block, CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
@@ -46,16 +47,23 @@ Watch: TypeAlias = Callable[[int, int], None]
 class Capture:
     """One capture file; iterate it once for its packet blocks.
 
-    chunks: the bytes of the file. watch: called with the progress. `blocks` does as the iteration,
-    but leaves packet headers undecoded where it can. Both raise BadMagic if
-    the file is not a capture; all other errors are in `problems`, after the packets before them.
+    chunks: the bytes of the file. watch: called with the progress. decoder: what decodes it,
+    whatever its first bytes are. `blocks` does as the iteration, but leaves packet headers
+    undecoded where it can. Both raise BadMagic if the file is not a capture; all other errors are
+    in `problems`, after the packets before them.
     key_logs: the TLS key logs in the file so far, in front of the packets that they decrypt.
     """
 
-    def __init__(self, chunks: Iterable[bytes], watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        chunks: Iterable[bytes],
+        watch: Watch | None = None,
+        decoder: CaptureDecoder | None = None,
+    ) -> None:
         self.problems: list[CaptureError] = []
         self.key_logs: list[bytes] = []
         self._watch = watch
+        self._decoder = decoder
         self._file = chunks if isinstance(chunks, FileChunks) else None
         self._chunks = iter(chunks) if watch is None else _watched(chunks, watch)
 
@@ -69,7 +77,11 @@ class Capture:
         # Complete compressed data without content is an empty file; damaged data has a problem
         # of its layer.
         if head or all(layer.problem is None for layer in layers):
-            for block in self._decode(decoder_for(head), chunks, None if layers else self._file):
+            decoder = self._decoder
+            if decoder is None:
+                head, chunks = recognised(head, chunks)
+                decoder = decoder_for(head)
+            for block in self._decode(decoder, chunks, None if layers else self._file):
                 yield block
                 if self._watch is not None:
                     self._watch(0, len(block))
@@ -98,6 +110,10 @@ def decoder_for(head: bytes) -> CaptureDecoder:
         from .pcapng import PcapngDecoder  # imports numpy
 
         return PcapngDecoder()
+    if is_printed(head):
+        from .printed import PrintedDecoder  # imports numpy
+
+        return PrintedDecoder()
     if len(head) < 4:
         raise TruncatedCapture("truncated file: too short for a magic number", len(head))
     raise BadMagic(not_a_capture(head, 4))
@@ -105,17 +121,25 @@ def decoder_for(head: bytes) -> CaptureDecoder:
 
 def not_a_capture(head: bytes, shown: int) -> str:
     """Return why a file that begins with these bytes is refused: its format, or bytes of it."""
-    other = other_format(head)
+    other = other_format(head) or why_not_printed(head)
     what = f": {other}" if other else f" (starts with {head[:shown].hex(' ')})"
     return f"not a capture file{what}"
 
 
-def read_capture(source: str | Path | BinaryIO, watch: Watch | None = None) -> Capture:
-    """Read a capture from a path or a binary stream such as `sys.stdin.buffer`."""
-    if isinstance(source, str | Path):
-        path, size = Path(source), CHUNK if watch is None else STREAM_CHUNK
-        return Capture(FileChunks(path, size) if path.is_file() else _read_pipe(path), watch)
-    return Capture(read_stream(source), watch)
+def read_capture(
+    source: str | Path | BinaryIO,
+    watch: Watch | None = None,
+    decoder: CaptureDecoder | None = None,
+) -> Capture:
+    """Read a capture from a path or a binary stream such as `sys.stdin.buffer`.
+
+    watch, decoder: as in `Capture`.
+    """
+    if not isinstance(source, str | Path):
+        return Capture(read_stream(source), watch, decoder)
+    path, size = Path(source), CHUNK if watch is None else STREAM_CHUNK
+    chunks = FileChunks(path, size) if path.is_file() else _read_pipe(path)
+    return Capture(chunks, watch, decoder)
 
 
 class FileChunks:
@@ -172,6 +196,21 @@ def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     while len(head) < 4 and (chunk := next(chunks, b"")):
         head += chunk
     return head[:4], _chain(head, chunks)
+
+
+def recognised(head: bytes, chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Read on in a file that begins as text does, until printed packets are recognised in it.
+
+    head: its first 4 bytes. Returns as many as are needed, and an iterator that still yields them.
+    """
+    if is_pcap(head) or is_pcapng(head) or not is_text(head):
+        return head, chunks
+    head = next(chunks, b"")
+    while is_text(head) and len(head) < HEAD and not is_printed(head):
+        if not (chunk := next(chunks, b"")):
+            break
+        head += chunk
+    return head[:HEAD], _chain(head, chunks)
 
 
 def _chain(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
