@@ -17,15 +17,19 @@ from typing import Final, NamedTuple
 from .dump_rows import DumpRow, dump_row
 
 TIME: Final = re.compile(
-    r"(?:(?P<date>\d{4}-\d\d-\d\d )?(?P<time>\d\d:\d\d:\d\d)|(?P<seconds>\d{9,10}))"
-    r"\.(?P<fraction>\d{6}|\d{9}) "
+    r"(?:\s{0,10}\d{1,10} +|\s{1,10}Epoch (?:Arrival )?Time: )?"
+    r"(?:(?P<date>\d{4}-\d\d-\d\d )?(?P<time>\d\d:\d\d:\d\d)|(?P<seconds>\d{1,10}))"
+    r"\.(?P<fraction>\d{3,9})\s"
 )
+"""The time in front of a line; tshark has the number of the packet before it, or what it is."""
+_TCPDUMP: Final = r"(?:\S+ +(?:In|Out|B|M|P) +)?(?:IP6? |ARP|ethertype|(?:[0-9a-f]{2}:){5})"
+_TSHARK: Final = r" *\S+ (?:\xe2\x86\x92|->) \S"
 SUMMARY: Final = re.compile(
-    TIME.pattern + r"(?:\S+ +(?:In|Out|B|M|P) +)?(?:IP6? |ARP|ethertype|(?:[0-9a-f]{2}:){5})"
+    rf"{TIME.pattern}(?:{_TCPDUMP}|{_TSHARK})|Frame \d+: \d+ bytes on wire "
 )
-"""A line of tcpdump about a packet: its time, its interface with `-i any`, its protocol."""
+"""A line about a packet of tcpdump (its time, interface with `-i any`, protocol) or tshark."""
 OTHER_BYTES: Final = re.compile(r"(?!Frame )\w[\w ]{0,60} \(\d+ bytes\):\s*")
-"""A heading of tshark above bytes that are not those of a packet, but made of several."""
+"""A heading of tshark above a dump of bytes that are not those of a packet, but made of several."""
 
 DAY_NS: Final = 86_400 * 10**9
 END_OF_TIME_NS: Final = 1 << 63
@@ -37,8 +41,10 @@ MAX_BYTES: Final = 1 << 18
 MAX_LINE: Final = 1 << 10
 """Characters of a line of a dump, of at most 16 to 64 bytes and their text; longer ones are not."""
 
-HEAD: Final = 1 << 12
-"""Bytes of a file in which the first packet must begin."""
+HEAD: Final = 1 << 15
+"""Bytes of a file in which the first packet must begin: `tshark -V` describes it first."""
+STEP: Final = 1 << 12
+"""Bytes of a head of which a few more change nothing."""
 
 VERSIONS: Final = {0x0800: 4, 0x86DD: 6}
 """EtherType of IP -> the version in its header."""
@@ -51,11 +57,13 @@ RAW: Final = 101
 HEADERS: Final = {1: (12, 14), 113: (14, 16), 276: (0, 20)}
 """Link type (Ethernet, Linux cooked) -> where the EtherType is, and the header of IP."""
 
-WRITE: Final = "write them with tcpdump -w FILE"
-NO_BYTES: Final = f"lines of tcpdump without the bytes of packets: print them with -X, or {WRITE}"
+NO_BYTES: Final = (
+    "lines about packets without their bytes: print them with tcpdump -X or tshark -x, or write "
+    "them with -w FILE"
+)
 NO_LINK_TYPE: Final = (
     "packets as text, with a header that is none of Ethernet, Linux cooked and IP: print them with "
-    f"tcpdump -X, which leaves it out, or {WRITE}"
+    "tcpdump -X, which leaves it out, or write them with -w FILE"
 )
 
 
@@ -78,15 +86,32 @@ def is_printed(head: bytes) -> bool:
 
 
 def why_not_printed(head: bytes) -> str:
-    """Return why a file that begins with lines of tcpdump is no capture; "" if it does not."""
+    """Return why a file that begins with lines about packets is no capture; "" if it does not."""
     if SUMMARY.match(head[:HEAD].decode("latin-1")) is None:
         return ""
-    return NO_LINK_TYPE if any(True for _ in _packets_of(head)) else NO_BYTES
+    has_bytes = any(len(each.data) >= MIN_BYTES for each in _packets_of(head))
+    return NO_LINK_TYPE if has_bytes else NO_BYTES
 
 
-def is_text(head: bytes) -> bool:
-    """Whether bytes are those of text, so that printed packets may follow."""
-    return not any(byte < 0x20 and byte not in b"\t\n\r" for byte in head[:HEAD])
+def more_of_text(head: bytes, more: Iterator[bytes]) -> bytes:
+    """Read on in a file until packets are recognised in it, if it begins as text does.
+
+    head: its first bytes. Returns as many as are needed, or all.
+    """
+    tried = 0
+    while _is_text(head) and len(head) < HEAD:
+        if len(head) < STEP or len(head) >= tried + tried // 4:  # a pipe may bring byte by byte
+            tried = len(head)
+            if is_printed(head):
+                break
+        if not (part := next(more, b"")):
+            break
+        head += part
+    return head
+
+
+def _is_text(head: bytes) -> bool:
+    return not any(byte < 0x20 and byte not in b"\t\n\r" for byte in head[:STEP])
 
 
 def link_type(data: bytes) -> int | None:
@@ -122,7 +147,7 @@ class PrintedPackets:
         self._problem = ""
         self._times = _Times()
         self._time_ns: int | None = None
-        self._is_other = False
+        self._is_other = self._in_other = False
 
     def feed(self, text: bytes) -> Iterator[Printed]:
         """Handle the next bytes of the text; exhaust the iterator before the next call."""
@@ -151,7 +176,8 @@ class PrintedPackets:
         if row.offset == 0:
             yield from self._end()
             self._begin = self._position
-        if not self._is_other and not self._problem:
+            self._in_other, self._is_other = self._is_other, False
+        if not self._in_other and not self._problem:
             self._add(row)
 
     def _add(self, row: DumpRow) -> None:

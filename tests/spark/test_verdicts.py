@@ -22,6 +22,7 @@ from kafkawire.spark.plan.verdicts import REFUSED, FileStatus
 from kafkawire.spark.watch import Finished, Mode, WatchOptions, watch
 from kafkawire.spark.write.output_directory import MANIFEST
 from kafkawire_cli.main import app
+from tests.capture.printing import printed, recorded
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -70,6 +71,7 @@ class Case:
 
 
 CASES = [
+    Case("printed.txt", content(printed(recorded())), FileStatus.OK),
     Case("whole.pcap", content(WHOLE), FileStatus.OK),
     Case("header.pcap", content(WHOLE[:24]), FileStatus.OK),
     Case("cut.pcap", content(WHOLE[:-37]), FileStatus.TRUNCATED, "the file ends", 32457),

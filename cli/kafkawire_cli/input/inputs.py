@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 import typer
 
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
-from kafkawire.printed_packets import is_printed, why_not_printed
+from kafkawire.printed_packets import HEAD, is_printed, more_of_text, why_not_printed
 
 from . import hex_text
 from .hex_text import is_hex
@@ -53,7 +53,7 @@ MAX_BYTES: Final = 1 << 29
 READ_AT_ONCE: Final = 1 << 20
 
 READ_BYTES: Final = 4096
-"""Bytes of an input that are read at a time, and recognised where there is a file."""
+"""Bytes of an input that are read at a time."""
 
 SHORTEST_FRAME: Final = 8
 """Bytes of a frame at least: its size and a correlation id."""
@@ -94,7 +94,7 @@ class Entry(NamedTuple):
 def first_bytes(path: Path) -> bytes:
     """Read the first bytes of a file, decompressed; InputError if it cannot be opened."""
     with opened(path) as file:
-        return unpacked_head(parts(file), str(path), READ_BYTES)
+        return unpacked_head(parts(file), str(path), HEAD)
 
 
 @contextmanager
@@ -199,6 +199,14 @@ class Peeked:
             self._parts.append(part)
             yield part
 
+    def is_packed(self) -> bool:
+        """Return whether it is compressed with gzip."""
+        return is_gzip(b"".join(self._parts))
+
+    def again(self) -> Iterator[bytes]:
+        """Return the first parts again, and the next ones."""
+        return chain(list(self._parts), self)
+
     def whole(self) -> BufferedReader:
         """Return a stream of what was read, and the rest."""
         return BufferedReader(_PeekedStream(b"".join(self._parts), self._stream))
@@ -228,14 +236,15 @@ class _PeekedStream(RawIOBase):
 def peek(stream: BufferedReader, name: str) -> tuple[bytes, BufferedReader]:
     """Return the first bytes of a pipe, decompressed, and a stream with all of its data.
 
-    A pipe may return only a few bytes at a time; of text, a line is needed.
+    A pipe may return only a few bytes at a time; of text, more is needed than of a capture.
     """
     peeked = Peeked(stream)
     head = unpacked_head(peeked, name, HEAD_BYTES)
-    while head.isascii() and head.decode().isprintable() and len(head) < READ_BYTES:
-        if not (part := next(iter(peeked), b"")):
-            break
-        head += part
+    if not is_capture(head):
+        if peeked.is_packed():
+            head = unpacked_head(peeked.again(), name, HEAD)
+        else:
+            head = more_of_text(head, iter(peeked))
     return head, peeked.whole()
 
 

@@ -106,7 +106,7 @@ class Summary:
         first, last = self.clients.first_ns, self.clients.last_ns
         if NO_TIME in (first, last):
             return ""
-        began = (time_text(first) or "")[:19].replace("T", " ")
+        began = (time_text(max(first, 1)) or "")[:19].replace("T", " ")
         return f"{began} UTC, for {duration_text(last - first)}"
 
     # -- as JSON

@@ -21,7 +21,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
-from ...printed_packets import HEAD, is_printed, is_text, why_not_printed
+from ...printed_packets import HEAD, is_printed, more_of_text, why_not_printed
 from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 from .blocks import Block, CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
@@ -203,13 +203,9 @@ def recognised(head: bytes, chunks: Iterator[bytes]) -> tuple[bytes, Iterator[by
 
     head: its first 4 bytes. Returns as many as are needed, and an iterator that still yields them.
     """
-    if is_pcap(head) or is_pcapng(head) or not is_text(head):
+    if is_pcap(head) or is_pcapng(head):
         return head, chunks
-    head = next(chunks, b"")
-    while is_text(head) and len(head) < HEAD and not is_printed(head):
-        if not (chunk := next(chunks, b"")):
-            break
-        head += chunk
+    head = more_of_text(next(chunks, b""), chunks)
     return head[:HEAD], _chain(head, chunks)
 
 

@@ -18,49 +18,18 @@ from kafkawire.capture import Status, decode_capture
 from kafkawire.capture.files.source import Capture, read_capture
 from kafkawire.errors import BadMagic, CorruptCapture
 from kafkawire.printed_packets import MAX_BYTES, MAX_LINE, PrintedPackets, is_printed
+from tests.capture.printing import (
+    KCAT,
+    printed,
+    recorded,
+    tcpdump,
+    tshark,
+    tshark_details,
+    tshark_line,
+)
 from tests.capture.wire import Packet, packets_of, read
 from tests.cli.reports import report, run
 from tests.conftest import FIXTURES
-
-KCAT = FIXTURES / "captures" / "kcat-kf.pcap"
-LINE = 16
-DATED = "%Y-%m-%d "
-
-
-def recorded(path: Path = KCAT) -> list[Packet]:
-    blocks, _ = read(path.read_bytes())
-    times = [time_ns for block in blocks for time_ns in block.ts.tolist()]
-    return list(map(Packet, packets_of(blocks), times))
-
-
-def text_of(data: bytes) -> str:
-    return "".join(chr(byte) if 0x20 < byte < 0x7F else "." for byte in data)
-
-
-def tcpdump(packet: Packet, skipped: int, date: str = "", shows_text: bool = True) -> str:
-    """Print a packet without its first bytes, as `tcpdump -X` and `-x` do."""
-    moment = datetime.fromtimestamp(packet.time_ns // 10**9, UTC)
-    fraction = packet.time_ns % 10**9 // 1000
-    lines = [f"{moment:{date}%H:%M:%S}.{fraction:06} IP 10.0.0.1.50000 > 10.0.0.2.9092: Flags [.]"]
-    data = packet.data[skipped:]
-    for at in range(0, len(data), LINE):
-        row = data[at : at + LINE]
-        groups = " ".join(row[i : i + 2].hex() for i in range(0, len(row), 2))
-        text = f"  {text_of(row)}" if shows_text else ""
-        lines.append(f"\t0x{at:04x}:  {groups:39}{text}".rstrip())
-    return "\n".join(lines) + "\n"
-
-
-def tshark(packet: Packet) -> str:
-    """Print a packet as `tshark -x` does, with bytes that are not those of the packet."""
-    lines = [f"Frame ({len(packet.data)} bytes):"]
-    for data in (packet.data, b"E" * 40):
-        for at in range(0, len(data), LINE):
-            row = data[at : at + LINE]
-            lines.append(f"{at:04x}  {row.hex(' '):47}   {text_of(row)}")
-        lines += ["Reassembled TCP (40 bytes):"] * (data is packet.data)
-    return "\n".join(lines) + "\n\n"
-
 
 PRINTED: dict[str, Callable[[Packet], str]] = {
     "-X": lambda packet: tcpdump(packet, 14),
@@ -68,6 +37,8 @@ PRINTED: dict[str, Callable[[Packet], str]] = {
     "-XX": lambda packet: tcpdump(packet, 0),
     "-tttt -xx": lambda packet: tcpdump(packet, 0, "%Y-%m-%d ", shows_text=False),
     "tshark -x": tshark,
+    "tshark -P -x": lambda packet: f"{tshark_line(packet)}\n\n{tshark(packet)}",
+    "tshark -V -x": lambda packet: f"{tshark_details(packet)}\n\n{tshark(packet)}",
 }
 
 
@@ -88,16 +59,27 @@ def test_printed_packets_are_the_capture_that_they_were(options: str, tmp_path: 
         for row, other in zip(printed, expected, strict=True)
     ]
     assert printed == expected
-    if options.startswith("-tttt"):
-        assert all(one == other for one, other in times)
-    elif options.startswith("-"):
-        assert all(one == f"1970-01-01{other[10:]}" for one, other in times)
-    else:
-        assert {one for one, _ in times} == {"None"}
+    assert all(one == SHOWN_TIMES[options](other) for one, other in times)
 
 
-def printed(packets: list[Packet]) -> bytes:
-    return "".join(tcpdump(packet, 0, DATED) for packet in packets).encode()
+def _since_the_first(time: str) -> str:
+    first_ns = recorded()[0].time_ns
+    second, fraction = time.removesuffix("Z").split(".")
+    whole = int(datetime.fromisoformat(second).replace(tzinfo=UTC).timestamp())
+    since_ns = whole * 10**9 + int(fraction) - first_ns
+    return f"1970-01-01T00:00:{since_ns // 10**9:02}.{since_ns % 10**9:09}Z"
+
+
+SHOWN_TIMES: dict[str, Callable[[str], str]] = {
+    "-X": lambda time: f"1970-01-01{time[10:]}",
+    "-x": lambda time: f"1970-01-01{time[10:]}",
+    "-XX": lambda time: f"1970-01-01{time[10:]}",
+    "-tttt -xx": lambda time: time,
+    "tshark -x": lambda _: "None",
+    "tshark -P -x": _since_the_first,
+    "tshark -V -x": lambda time: time,
+}
+"""Options -> the time of a packet as text, by that in the capture."""
 
 
 def test_a_pipe_and_linux_cooked_packets() -> None:
@@ -133,6 +115,12 @@ def _without_sizes(report: dict[str, object]) -> dict[str, object]:
 FILE = {"file", "files", "bytes", "capture", "captures", "name", "size", "file_bytes"}
 
 
+def test_a_capture_that_begins_at_time_zero_has_a_time() -> None:
+    """Times since the first packet: that of the first one is 0."""
+    text = "".join(f"{tshark_line(each)}\n{tshark(each)}" for each in recorded())
+    assert "1970-01-01 00:00:00 UTC, for 1." in run("summary", "-", stdin=text.encode()).stdout
+
+
 def test_sql_explain_and_processes_read_them(tmp_path: Path) -> None:
     file = tmp_path / "printed.txt"
     file.write_bytes(printed(recorded()))
@@ -159,13 +147,23 @@ def test_a_pipe_is_read_as_it_is_written() -> None:
         os.close(theirs)
 
 
-def test_lines_without_bytes_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    lines = [tcpdump(packet, 14).splitlines()[0] for packet in recorded()]
-    (tmp_path / "printed.txt").write_text("\n".join(lines))
+WITHOUT_BYTES: dict[str, Callable[[Packet], str]] = {
+    "tcpdump": lambda packet: tcpdump(packet, 14).splitlines()[0],
+    "tshark": tshark_line,
+    "tshark -V": tshark_details,
+}
+
+
+@pytest.mark.parametrize("tool", WITHOUT_BYTES)
+def test_lines_without_bytes_are_refused_with_what_to_do(tool: str, tmp_path: Path) -> None:
+    (tmp_path / "printed.txt").write_text("\n".join(map(WITHOUT_BYTES[tool], recorded())))
     for verb in ("decode", "summary"):
         result = run(verb, tmp_path / "printed.txt")
         assert result.exit_code == 2
-        assert "without the bytes of packets: print them with -X, or write them" in result.stderr
+        assert (
+            "without their bytes: print them with tcpdump -X or tshark -x, or write"
+            in result.stderr
+        )
 
 
 def test_packets_of_which_no_link_type_fits_are_refused_with_what_to_do(tmp_path: Path) -> None:
@@ -267,7 +265,7 @@ def test_times_without_a_date_go_on_after_midnight_and_seconds_are_times() -> No
 
 def test_text_in_front_is_passed_over_if_the_user_says_what_it_is(tmp_path: Path) -> None:
     file = tmp_path / "printed.txt"
-    file.write_bytes(b"a line of a log\n" * 1000 + printed(recorded()))
+    file.write_bytes(b"a line of a log\n" * 3000 + printed(recorded()))
     assert run("decode", file).exit_code == 2
     assert rows("--input-format", "text", file) == rows(KCAT)
 
