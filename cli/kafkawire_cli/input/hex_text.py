@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from kafkawire.dump_rows import DumpRow, dump_row
+from kafkawire.printed.dump_rows import DumpRow, dump_row
 
 SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes between hex digits."""

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 import typer
 
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
-from kafkawire.printed_packets import HEAD, is_printed, more_of_text, why_not_printed
+from kafkawire.printed.recognition import HEAD, is_printed, more_of_text, why_not_printed
 
 from . import hex_text
 from .hex_text import is_hex

@@ -1,8 +1,6 @@
-"""Packets that a tool printed as text, as a capture: their bytes, and times if there are any.
+"""Packets that tools print as text, as a capture: their bytes, and times if there are any.
 
-The link type is that which the bytes fit: the text does not say it.
-
-    text --> PrintedPackets --> blocks of pcapng --> PcapngDecoder --> packet blocks
+    text --> Splitter --> blocks of pcapng --> PcapngDecoder --> packet blocks
 
 A packet some of whose lines are missing is left out, and is a problem.
 """
@@ -15,7 +13,8 @@ from typing import Final
 
 from ...errors import CaptureError, CorruptCapture
 from ...magic_numbers import PCAPNG
-from ...printed_packets import RAW, Printed, PrintedPackets, link_type
+from ...printed.packets import RAW, PrintedPacket
+from ...printed.recognition import Splitter
 from .blocks import PacketBlock
 from .pcapng import PcapngDecoder
 from .pcapng_blocks import ENHANCED_PACKET, INTERFACE, SIMPLE_PACKET
@@ -37,16 +36,16 @@ NANOSECONDS: Final = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
 class PrintedDecoder:
     """Decodes printed packets, as a `CaptureDecoder`."""
 
-    def __init__(self) -> None:
+    def __init__(self, splitter: Splitter) -> None:
         self.problems: list[CaptureError] = []
         self.key_logs: list[bytes] = []
-        self._packets = PrintedPackets()
+        self._splitter = splitter
         self._link: int | None = None
         self._pcapng = PcapngDecoder()
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
         """Handle the next bytes of the text."""
-        yield from self._decode(self._packets.feed(chunk))
+        yield from self._decode(self._splitter.feed(chunk))
 
     def give_back(self) -> int:
         """Return 0: a line, or a packet, that is not complete is kept."""
@@ -54,19 +53,19 @@ class PrintedDecoder:
 
     def finish(self) -> Iterator[PacketBlock]:
         """Handle the end of the text."""
-        yield from self._decode(self._packets.finish())
+        yield from self._decode(self._splitter.finish())
 
-    def _decode(self, packets: Iterable[Printed]) -> Iterator[PacketBlock]:
+    def _decode(self, packets: Iterable[PrintedPacket]) -> Iterator[PacketBlock]:
         yield from self._pcapng.feed(b"".join(map(self._written, packets)))
 
-    def _written(self, packet: Printed) -> bytes:
+    def _written(self, packet: PrintedPacket) -> bytes:
         """Write a packet as a block, after its interface if its link type is another one."""
         if packet.problem:
             self.problems.append(
-                CorruptCapture(f"lines of a packet are missing: {packet.problem}", packet.position)
+                CorruptCapture(f"text that is not read: {packet.problem}", packet.position)
             )
             return b""
-        link, interface = link_type(packet.data), b""
+        link, interface = packet.link, b""
         if link is None:
             link = RAW if self._link is None else self._link
         if link != self._link:

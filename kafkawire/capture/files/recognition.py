@@ -18,7 +18,7 @@ from typing import Final
 
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_pcap, is_pcapng
-from ...printed_packets import is_printed
+from ...printed.recognition import is_printed
 from .source import MAX_NESTING, Unpacked, is_compressed, not_a_capture, recognised
 
 HEAD: Final = 1 << 12

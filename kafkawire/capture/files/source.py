@@ -21,7 +21,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
-from ...printed_packets import HEAD, is_printed, more_of_text, why_not_printed
+from ...printed.recognition import HEAD, more_of_text, splitter_of, why_not_printed
 from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 from .blocks import Block, CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder
@@ -110,10 +110,10 @@ def decoder_for(head: bytes) -> CaptureDecoder:
         from .pcapng import PcapngDecoder  # imports numpy
 
         return PcapngDecoder()
-    if is_printed(head):
+    if splitter := splitter_of(head):
         from .printed import PrintedDecoder  # imports numpy
 
-        return PrintedDecoder()
+        return PrintedDecoder(splitter)
     if len(head) < 4:
         raise TruncatedCapture("truncated file: too short for a magic number", len(head))
     raise BadMagic(not_a_capture(head, 4))

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from kafkawire.capture import Status, decode_capture
 from kafkawire.capture.files.source import Capture, read_capture
 from kafkawire.errors import BadMagic, CorruptCapture
-from kafkawire.printed_packets import MAX_BYTES, MAX_LINE, PrintedPackets, is_printed
+from kafkawire.printed.packets import MAX_BYTES, MAX_LINE, PrintedPackets
+from kafkawire.printed.recognition import is_printed
 from tests.capture.printing import (
     KCAT,
     printed,

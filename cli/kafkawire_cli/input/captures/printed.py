@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkawire.capture.files.printed import PrintedDecoder
 from kafkawire.capture.files.source import Capture, read_capture
 from kafkawire.capture.multifile import Source, Traffic
+from kafkawire.printed.packets import PrintedPackets
 
 
 class PrintedTraffic(Traffic):
@@ -12,4 +13,4 @@ class PrintedTraffic(Traffic):
 
     def open(self, source: Source) -> Capture:
         """Open a file."""
-        return read_capture(source, self.watch, PrintedDecoder())
+        return read_capture(source, self.watch, PrintedDecoder(PrintedPackets()))
