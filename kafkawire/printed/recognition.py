@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, Protocol
 
@@ -22,6 +23,15 @@ NO_LINK_TYPE: Final = (
     "tcpdump -X, which leaves it out, or write them with -w FILE"
 )
 LOSSY: Final = "a stream followed as {}, which does not have all of its bytes: follow it as raw"
+
+EXPORTED: Final = {
+    "JSON": re.compile(r'\s*(?:\[\s*\{\s*|\{"index": ?\{)"_index": ?"packets-'),
+    "XML": re.compile(r"<\?xml [^>]{0,80}\?>[\s\S]{0,400}<p[ds]ml "),
+}
+"""Forms in which tshark and Wireshark export what they make of packets -> how files begin."""
+NOT_READ: Final = (
+    "packets as {} of tshark or Wireshark: read the capture itself, or print it with tshark -x"
+)
 
 
 class Splitter(Protocol):
@@ -52,10 +62,14 @@ def is_printed(head: bytes) -> bool:
 
 
 def why_not_printed(head: bytes) -> str:
-    """Return why a file that begins with lines about packets is no capture; "" if it does not."""
+    """Return why text about packets is no capture; "" for other text."""
     if form := lossy_form(head[:HEAD]):
         return LOSSY.format(form)
-    if SUMMARY.match(head[:HEAD].decode("latin-1")) is None:
+    text = head[:HEAD].decode("latin-1")
+    for name, pattern in EXPORTED.items():
+        if pattern.match(text):
+            return NOT_READ.format(name)
+    if SUMMARY.match(text) is None:
         return ""
     has_bytes = any(len(each.data) >= MIN_BYTES for each in _packets_of(head))
     return NO_LINK_TYPE if has_bytes else NO_BYTES

@@ -167,6 +167,21 @@ def test_lines_without_bytes_are_refused_with_what_to_do(tool: str, tmp_path: Pa
         )
 
 
+EXPORTED = {
+    "JSON": '[\n  {\n    "_index": "packets-2026-11-21",\n    "_type": "doc",\n',
+    "JSON of ek": '{"index":{"_index":"packets-2026-11-21","_type":"doc"}}\n',
+    "XML": '<?xml version="1.0" encoding="utf-8"?>\n<!-- a -->\n<pdml version="0">\n',
+}
+
+
+@pytest.mark.parametrize("form", EXPORTED)
+def test_exported_packets_are_refused_with_what_to_do(form: str) -> None:
+    for verb in ("decode", "summary"):
+        result = run(verb, "-", stdin=EXPORTED[form].encode())
+        assert result.exit_code == 2
+        assert f"packets as {form.split()[0]} of tshark or Wireshark: read the" in result.stderr
+
+
 def test_packets_of_which_no_link_type_fits_are_refused_with_what_to_do(tmp_path: Path) -> None:
     text = "".join(
         tcpdump(Packet(b"\x01\x80\xc2" + each.data, each.time_ns), 0) for each in recorded()[:9]
