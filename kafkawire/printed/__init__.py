@@ -3,6 +3,7 @@
     text --> Splitter --> PrintedPacket(data, link type, time | problem)
              PrintedPackets    tcpdump -X, tshark -x
              FollowedStream    Follow TCP Stream: hex dump, raw, YAML, C arrays
+             TracedCalls       strace
 
 Importing it imports little: commands recognise their inputs by it.
 """

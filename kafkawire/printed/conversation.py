@@ -15,7 +15,10 @@ from .packets import RAW, PrintedPacket
 
 SEGMENT: Final = 1 << 15
 """Bytes of a side in a packet at most."""
+SYN: Final = 0x02
 PSH_ACK: Final = 0x18
+STEP: Final = 0x01000193
+"""Between the first sequence numbers of connections, so that none is a copy of another."""
 TCP: Final = 6
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -41,11 +44,18 @@ def endpoint(host: str, port: str, side: int) -> Endpoint:
 
 
 class Conversation:
-    """A connection. sent: how many bytes each side has sent."""
+    """A connection. number: of the connection in the text. sent: how many bytes each side has sent.
 
-    def __init__(self, sides: tuple[Endpoint, ...] = UNKNOWN) -> None:
+    opened: whether its beginning is known, by the side 0.
+    """
+
+    def __init__(
+        self, number: int, sides: tuple[Endpoint, ...] = UNKNOWN, *, opened: bool = False
+    ) -> None:
         versions = {each.address.version for each in sides}
         self._sides = sides if len(versions) == 1 else UNKNOWN
+        self._first = number * STEP
+        self._opened = opened
         self.sent = [0, 0]
 
     def lose(self, side: int, count: int) -> None:
@@ -56,18 +66,25 @@ class Conversation:
         self, side: int, data: bytes, time_ns: int | None, position: int
     ) -> Iterator[PrintedPacket]:
         """Return the packets of bytes of a side."""
+        if self._opened:
+            self._opened = False
+            yield PrintedPacket(self._ip(0, self._tcp(0, SYN)), RAW, time_ns, "", position)
         for start in range(0, len(data), SEGMENT):
             part = data[start : start + SEGMENT]
-            segment = self._tcp(side) + part
+            segment = self._tcp(side, PSH_ACK) + part
             self.sent[side] += len(part)
             yield PrintedPacket(self._ip(side, segment), RAW, time_ns, "", position)
 
-    def _tcp(self, side: int) -> bytes:
+    def _tcp(self, side: int, flags: int) -> bytes:
+        """Return the header of what a side sends next; of a SYN, its number is one less."""
         here, there = self._sides[side].port, self._sides[1 - side].port
+        begin = self._first + (flags != SYN)
         sent, received = (
-            (1 + each) & 0xFFFFFFFF for each in (self.sent[side], self.sent[1 - side])
+            (begin + each) & 0xFFFFFFFF for each in (self.sent[side], self.sent[1 - side])
         )
-        return struct.pack(">HHIIBBHHH", here, there, sent, received, 0x50, PSH_ACK, 0xFFFF, 0, 0)
+        if flags == SYN:
+            received = 0
+        return struct.pack(">HHIIBBHHH", here, there, sent, received, 0x50, flags, 0xFFFF, 0, 0)
 
     def _ip(self, side: int, segment: bytes) -> bytes:
         here, there = self._sides[side].address, self._sides[1 - side].address

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Protocol
 
+from .calls import TracedCalls, is_traced
 from .packets import MIN_BYTES, SUMMARY, PrintedPacket, PrintedPackets
 from .streams import FollowedStream, form_of, lossy_form
 
@@ -52,6 +53,8 @@ def splitter_of(head: bytes) -> Splitter | None:
     form = form_of(head[:HEAD])
     if form is not None:
         return FollowedStream(form)
+    if is_traced(head[:HEAD]):
+        return TracedCalls()
     has_packet = any(each.link is not None for each in _packets_of(head))
     return PrintedPackets() if has_packet else None
 

@@ -37,6 +37,8 @@ SIDES: Final = re.compile(f"{_ROWS.format('', _INDENT)}|{_ROWS.format(_INDENT, '
 
 MAX_LINE: Final = 1 << 22
 """Bytes of a line at most: `raw` has the bytes of a packet on one."""
+MAX_ROW: Final = 1 << 10
+"""Characters of a line of a dump at most."""
 MAX_BYTES: Final = 1 << 20
 """Bytes of a part at most that is on several lines."""
 HELD: Final = 1 << 12
@@ -76,7 +78,7 @@ class _Hex:
         self._held: Part | None = None
 
     def line(self, text: str) -> Iterator[Part]:
-        row = dump_row(text)
+        row = dump_row(text) if len(text) <= MAX_ROW else None
         if row is None or not row.data:
             return
         side, held = int(text[:1].isspace()), self._held
@@ -146,7 +148,7 @@ class _Arrays:
 class _Yaml:
     """Mappings, of peers and then of packets, whose data is in base64."""
 
-    KEY: Final = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>\w+): *(?P<value>.*?)\s*")
+    KEY: Final = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>\w{1,20}):(?P<value>.*)")
     SECONDS: Final = re.compile(r"(\d{1,10})\.(\d{1,9})")
 
     def __init__(self) -> None:
@@ -164,7 +166,7 @@ class _Yaml:
             return
         if match["item"] or not match["indent"]:
             yield from self.finish()
-        self._keys[match["key"]] = match["value"]
+        self._keys[match["key"]] = match["value"].strip()
 
     def finish(self) -> Iterator[Part]:
         keys, digits = self._keys, "".join(self._base64)
@@ -215,9 +217,11 @@ class FollowedStream:
     def __init__(self, form: str) -> None:
         self._form = form
         self._lines = Lines(MAX_LINE)
+        self._count = 0
         self._begin()
 
     def _begin(self) -> None:
+        self._count += 1
         self._reader = FORMS[self._form]()
         self._conversation: Conversation | None = None
 
@@ -250,7 +254,7 @@ class FollowedStream:
     def _send(self, parts: Iterator[Part], position: int) -> Iterator[PrintedPacket]:
         for part in parts:
             if self._conversation is None:
-                self._conversation = Conversation(tuple(self._reader.sides))
+                self._conversation = Conversation(self._count, tuple(self._reader.sides))
             sent = self._conversation.sent[part.side]
             missing = 0 if part.offset is None else part.offset - sent
             problem = part.problem

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.capture.wire import Packet, packets_of, read
 from tests.conftest import FIXTURES
@@ -11,6 +13,8 @@ from tests.conftest import FIXTURES
 KCAT = FIXTURES / "captures" / "kcat-kf.pcap"
 LINE = 16
 DATED = "%Y-%m-%d "
+BROKER_PORT = 19092
+ETHERNET = 14
 
 
 def recorded(path: Path = KCAT) -> list[Packet]:
@@ -73,3 +77,31 @@ def tshark_details(packet: Packet) -> str:
 
 def printed(packets: list[Packet]) -> bytes:
     return "".join(tcpdump(packet, 0, DATED) for packet in packets).encode()
+
+
+# -- streams
+
+
+class Sent(NamedTuple):
+    """What a packet of a side carried; at: its position among the bytes of the side."""
+
+    side: int
+    data: bytes
+    at: int
+    time_ns: int
+
+
+def streams() -> dict[int, list[Sent]]:
+    """Return the port of each client -> what was sent, in a recording without loss."""
+    found: dict[int, list[Sent]] = {}
+    for packet in recorded():
+        tcp = ETHERNET + (packet.data[ETHERNET] & 15) * 4
+        end = ETHERNET + struct.unpack_from(">H", packet.data, ETHERNET + 2)[0]
+        source, destination, _, _, offset = struct.unpack_from(">HHIIB", packet.data, tcp)
+        side = int(source == BROKER_PORT)
+        payload = packet.data[tcp + (offset >> 4) * 4 : end]
+        sent = found.setdefault(destination if side else source, [])
+        at = sum(len(each.data) for each in sent if each.side == side)
+        if payload:
+            sent.append(Sent(side, payload, at, packet.time_ns))
+    return found

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Final
 
 from kafkawire.printed.dump_rows import DumpRow, dump_row
+from kafkawire.printed.escapes import unescaped
 
 SEPARATOR: Final = re.compile(r"[\s:,_-]|\\x|(?<![0-9a-fA-F])0[xX]")
 """Separators and prefixes between hex digits."""
@@ -55,9 +56,6 @@ OF_DIGITS: Final = frozenset("xXhH")
 BUFFER: Final = re.compile(r"\s*<Buffer(?P<digits>(?: [0-9a-f]{2})*)(?P<rest> \.\.\. [^>]*)?>\s*")
 BETWEEN: Final = re.compile(r"[\s\\+,;()]*")
 """What may be between string literals: line continuations, operators."""
-ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
-ESCAPES: Final = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
-
 BASE64: Final = re.compile(r"\s*+(?:[A-Za-z0-9+/_-]{4}\s*+){2,}+(?:[A-Za-z0-9+/_-]{2,3}={0,2})?\s*")
 
 
@@ -258,17 +256,7 @@ def _is_digits(text: str) -> bool:
 
 
 def _unescaped(text: str) -> bytes:
-    """Replace escapes as C, Python, Rust and the shell's $'...' have them."""
-
-    def character(match: re.Match[str]) -> str:
-        code = match[1]
-        if code[0] == "x" and len(code) > 1:
-            return chr(int(code[1:], 16))
-        if code.isdigit():
-            return chr(int(code, 8) & 0xFF)
-        return chr(ESCAPES[code]) if code in ESCAPES else code
-
     try:
-        return ESCAPE.sub(character, text).encode("latin-1")
+        return unescaped(text).encode("latin-1")
     except UnicodeEncodeError as error:
         raise HexError(f"not a byte: {text[error.start]!r}") from None

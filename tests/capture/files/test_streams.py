@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -18,38 +16,11 @@ from kafkawire.capture import Status, decode_capture
 from kafkawire.printed.conversation import UNKNOWN
 from kafkawire.printed.recognition import is_printed, splitter_of
 from kafkawire.printed.streams import MAX_BYTES, MAX_LINE, FollowedStream
-from tests.capture.printing import KCAT, recorded, text_of
+from tests.capture.printing import BROKER_PORT, KCAT, Sent, streams, text_of
 from tests.cli.reports import run
 
-BROKER_PORT = 19092
-ETHERNET = 14
 LINE = 16
 RULE = "=" * 67
-
-
-class Sent(NamedTuple):
-    """What a packet of a side carried; at: its position among the bytes of the side."""
-
-    side: int
-    data: bytes
-    at: int
-    time_ns: int
-
-
-def streams() -> dict[int, list[Sent]]:
-    """Return the port of each client -> what was sent, in a recording without loss."""
-    found: dict[int, list[Sent]] = {}
-    for packet in recorded():
-        tcp = ETHERNET + (packet.data[ETHERNET] & 15) * 4
-        end = ETHERNET + struct.unpack_from(">H", packet.data, ETHERNET + 2)[0]
-        source, destination, _, _, offset = struct.unpack_from(">HHIIB", packet.data, tcp)
-        side = int(source == BROKER_PORT)
-        payload = packet.data[tcp + (offset >> 4) * 4 : end]
-        sent = found.setdefault(destination if side else source, [])
-        at = sum(len(each.data) for each in sent if each.side == side)
-        if payload:
-            sent.append(Sent(side, payload, at, packet.time_ns))
-    return found
 
 
 # -- the forms, as the tools write them
