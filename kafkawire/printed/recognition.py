@@ -10,11 +10,6 @@ from .calls import TracedCalls, is_traced
 from .packets import MIN_BYTES, SUMMARY, PrintedPacket, PrintedPackets
 from .streams import FollowedStream, form_of, lossy_form
 
-HEAD: Final = 1 << 15
-"""Bytes of a file in which the first packet must begin: `tshark -V` describes it first."""
-STEP: Final = 1 << 12
-"""Bytes of a head of which a few more change nothing."""
-
 NO_BYTES: Final = (
     "lines about packets without their bytes: print them with tcpdump -X or tshark -x, or write "
     "them with -w FILE"
@@ -46,29 +41,21 @@ class Splitter(Protocol):
 
 
 def splitter_of(head: bytes) -> Splitter | None:
-    """Return what splits a file that begins so into packets; None if it has none.
-
-    head: its first bytes, of which at most HEAD count.
-    """
-    form = form_of(head[:HEAD])
+    """Return what splits a file that begins so into packets; None if it has none."""
+    form = form_of(head)
     if form is not None:
         return FollowedStream(form)
-    if is_traced(head[:HEAD]):
+    if is_traced(head):
         return TracedCalls()
     has_packet = any(each.link is not None for each in _packets_of(head))
     return PrintedPackets() if has_packet else None
 
 
-def is_printed(head: bytes) -> bool:
-    """Whether a file begins as printed packets, or a stream, do. head: as in `splitter_of`."""
-    return splitter_of(head) is not None
-
-
 def why_not_printed(head: bytes) -> str:
     """Return why text about packets is no capture; "" for other text."""
-    if form := lossy_form(head[:HEAD]):
+    if form := lossy_form(head):
         return LOSSY.format(form)
-    text = head[:HEAD].decode("latin-1")
+    text = head.decode("latin-1")
     for name, pattern in EXPORTED.items():
         if pattern.match(text):
             return NOT_READ.format(name)
@@ -78,28 +65,7 @@ def why_not_printed(head: bytes) -> str:
     return NO_LINK_TYPE if has_bytes else NO_BYTES
 
 
-def more_of_text(head: bytes, more: Iterator[bytes]) -> bytes:
-    """Read on in a file until packets are recognised in it, if it begins as text does.
-
-    head: its first bytes. Returns as many as are needed, or all.
-    """
-    tried = 0
-    while _is_text(head) and len(head) < HEAD:
-        if len(head) < STEP or len(head) >= tried + tried // 4:  # a pipe may bring byte by byte
-            tried = len(head)
-            if is_printed(head):
-                break
-        if not (part := next(more, b"")):
-            break
-        head += part
-    return head
-
-
-def _is_text(head: bytes) -> bool:
-    return not any(byte < 0x20 and byte not in b"\t\n\r" for byte in head[:STEP])
-
-
 def _packets_of(head: bytes) -> Iterator[PrintedPacket]:
     packets = PrintedPackets()
-    yield from packets.feed(head[:HEAD])
+    yield from packets.feed(head)
     yield from packets.finish()

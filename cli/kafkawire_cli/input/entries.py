@@ -18,7 +18,6 @@ from ..notes import print_note
 from . import inputs
 from .captures.progress import note_without_rows, progress
 from .directories import Ignored, expand
-from .hex_text import is_hex
 from .inputs import Entry, Format, InputError, MissingOption
 from .names import checked_version, direction_of, message_of
 from .packages import registry
@@ -147,6 +146,8 @@ def _kind(form: Format, bare: BareBody | None, head: bytes, name: str) -> Format
     if form is not Format.AUTO:
         return form
     if bare is not None:
+        from .hex_text import is_hex
+
         return Format.HEX if is_hex(head) else Format.FRAMES
     return inputs.recognise(head, name)
 

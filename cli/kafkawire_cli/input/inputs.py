@@ -21,10 +21,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 import typer
 
 from kafkawire.magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
-from kafkawire.printed.recognition import HEAD, is_printed, more_of_text, why_not_printed
-
-from . import hex_text
-from .hex_text import is_hex
+from kafkawire.printed import HEAD, more_of_text, splitter_of, why_not_printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -147,15 +144,17 @@ def unpacked_head(stored: Iterable[bytes], name: str, enough: int) -> bytes:
 
 def recognise(head: bytes, name: str) -> Format:
     """Recognise the format by the first bytes; InputError if it is unknown."""
-    from kafkawire import DEFAULT_LIMITS
-
     if is_capture(head):
         return Format.CAPTURE
     if not head:
         raise InputError(f"{name}: empty")
+    from kafkawire import DEFAULT_LIMITS
+
+    from . import hex_text  # compiles patterns, for which commands that read captures do not wait
+
     if reason := why_not_printed(head):
         raise InputError(f"{name}: {reason}")
-    if is_hex(head):
+    if hex_text.is_hex(head):
         return Format.HEX
     if other := other_format(head):
         raise InputError(f"{name}: {other}")
@@ -173,11 +172,13 @@ def recognise(head: bytes, name: str) -> Format:
 
 def is_capture(head: bytes) -> bool:
     """Return whether data starts like a capture, or like zstd, which is checked later."""
-    return is_pcap(head) or is_pcapng(head) or is_zstd(head) or is_printed(head)
+    return is_pcap(head) or is_pcapng(head) or is_zstd(head) or splitter_of(head) is not None
 
 
 def hex_bytes(text: str) -> bytes:
     """Parse bytes in any notation of `hex_text`; InputError shows the first invalid character."""
+    from . import hex_text
+
     try:
         return hex_text.hex_bytes(text)
     except hex_text.HexError as error:
@@ -277,6 +278,8 @@ def is_hex_argument(text: str) -> bool:
     try:
         os.stat(text)
     except OSError as error:
+        from .hex_text import is_hex
+
         return error.errno == ENAMETOOLONG or is_hex(os.fsencode(text))
     return False
 

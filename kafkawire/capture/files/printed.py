@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...errors import CaptureError, CorruptCapture
 from ...magic_numbers import PCAPNG
 from ...printed.packets import RAW, PrintedPacket
-from ...printed.recognition import Splitter
 from .blocks import PacketBlock
 from .pcapng import PcapngDecoder
 from .pcapng_blocks import ENHANCED_PACKET, INTERFACE, SIMPLE_PACKET
+
+if TYPE_CHECKING:
+    from ...printed.recognition import Splitter
 
 
 def _block(kind: int, body: bytes) -> bytes:

@@ -18,7 +18,7 @@ from typing import Final
 
 from ...errors import BadMagic, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_pcap, is_pcapng
-from ...printed.recognition import is_printed
+from ...printed import splitter_of
 from .source import MAX_NESTING, Unpacked, is_compressed, not_a_capture, recognised
 
 HEAD: Final = 1 << 12
@@ -46,7 +46,7 @@ def check_head(stored: Iterable[bytes]) -> None:
     if is_pcap(content) or is_pcapng(content):
         return
     head, more = recognised(content, _joined(content, more))
-    if not is_printed(head):
+    if splitter_of(head) is None:
         raise BadMagic(not_a_capture(_start(more, HEAD)[0], MAGIC))
 
 

@@ -21,7 +21,7 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 
 from ...errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from ...magic_numbers import is_gzip, is_pcap, is_pcapng, is_zstd, other_format
-from ...printed.recognition import HEAD, more_of_text, splitter_of, why_not_printed
+from ...printed import HEAD, more_of_text, splitter_of, why_not_printed
 from ...records.compression.gzip import FIRST_PIECE, LARGEST_PIECE, Member
 from .blocks import Block, CaptureDecoder, PacketBlock
 from .pcap import PcapDecoder

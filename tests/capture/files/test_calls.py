@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.capture import Status, decode_capture
+from kafkawire.printed import splitter_of
 from kafkawire.printed.calls import MAX_LINE, TracedCalls
-from kafkawire.printed.recognition import is_printed, splitter_of
 from tests.capture.printing import BROKER_PORT, KCAT, Sent, streams
 from tests.cli.reports import run
 
@@ -212,7 +212,7 @@ def test_a_trace_without_bytes_says_what_to_do(tmp_path: Path) -> None:
     ["bytes([0, 0, 0, 36])", "bytearray(b'\\0\\0\\0')", "read the manual", "12 34 56 78", "x(1)"],
 )
 def test_what_is_no_trace(text: str) -> None:
-    assert not is_printed(text.encode())
+    assert splitter_of(text.encode()) is None
 
 
 SAMPLE = (OTHERS + "\n".join([*client().splitlines()[:40], *messages().splitlines()[:20]])).encode()

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from kafkawire.capture import Status, decode_capture
 from kafkawire.capture.files.source import Capture, read_capture
 from kafkawire.errors import BadMagic, CorruptCapture
+from kafkawire.printed import splitter_of
 from kafkawire.printed.packets import MAX_BYTES, MAX_LINE, PrintedPackets
-from kafkawire.printed.recognition import is_printed
 from tests.capture.printing import (
     KCAT,
     printed,
@@ -290,6 +290,6 @@ def test_text_in_front_is_passed_over_if_the_user_says_what_it_is(tmp_path: Path
     "text", ["00000024 0012 0003 00000001 0004", "0000  00 00 00 24 00 12 00 03"]
 )
 def test_frames_as_text_are_no_packets(text: str) -> None:
-    assert not is_printed(text.encode())
+    assert splitter_of(text.encode()) is None
     with pytest.raises(BadMagic):
         list(Capture([text.encode()]))

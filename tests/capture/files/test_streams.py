@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.capture import Status, decode_capture
+from kafkawire.printed import splitter_of
 from kafkawire.printed.conversation import UNKNOWN
-from kafkawire.printed.recognition import is_printed, splitter_of
 from kafkawire.printed.streams import MAX_BYTES, MAX_LINE, FollowedStream
 from tests.capture.printing import BROKER_PORT, KCAT, Sent, streams, text_of
 from tests.cli.reports import run
@@ -182,7 +182,7 @@ def test_hostile_text_is_bounded(form: str) -> None:
     ],
 )
 def test_what_is_no_stream(text: str) -> None:
-    assert not is_printed(text.encode())
+    assert splitter_of(text.encode()) is None
 
 
 def test_unknown_addresses_are_those_of_no_host() -> None:
