@@ -23,9 +23,10 @@ from .times import Times
 
 MAX_LINE: Final = 1 << 22
 """Bytes of a line at most: a string of 1 MiB, with four characters for each byte."""
-MAX_HELD: Final = 1 << 10
-"""Calls at most that have begun, of as many threads, and connections that are open."""
-
+MAX_OPEN: Final = 1 << 14
+"""Descriptors at most of which is known what they are."""
+MAX_BEGUN: Final = 1 << 24
+"""Characters at most of calls that have begun, of all threads."""
 MAX_ADDRESS: Final = 1 << 9
 """Characters of a call, from its start, in which an address, or a new descriptor, is sought."""
 
@@ -40,7 +41,7 @@ _FILE: Final = r"(?:<(?P<file>(?:->|[^>]){0,200}+)>)?"
 CALL: Final = re.compile(rf"(?P<name>\w{{1,40}})\((?P<fd>\d{{1,10}}){_FILE}(?P<rest>.*)", re.DOTALL)
 RESULT: Final = re.compile(rf"(?P<result>-?\d{{1,18}}){_FILE}")
 UNFINISHED: Final = "<unfinished ...>"
-RESUMED: Final = re.compile(r"<\.\.\. \w{1,40} resumed>,? ?(?P<rest>.*)", re.DOTALL)
+RESUMED: Final = re.compile(r"<\.\.\. (?P<name>\w{1,40}) resumed>,? ?(?P<rest>.*)", re.DOTALL)
 STRING: Final = re.compile(
     r'"((?:[^"\\]|\\.)*+)(?:"(\.\.\.)?(?:, iov_len=(\d{1,18}))?|\\?\Z)', re.DOTALL
 )
@@ -93,6 +94,7 @@ class TracedCalls:
         self._lines = Lines(MAX_LINE)
         self._times = Times()
         self._begun: dict[str, str] = {}
+        self._begun_size = 0
         self._open: dict[str, _Open] = {}
         self._bound: dict[str, Endpoint] = {}
         self._count = 0
@@ -118,18 +120,26 @@ class TracedCalls:
         thread = THREAD.match(text)
         begin = BEGIN.match(text, thread.end() if thread else 0)
         assert begin is not None  # it matches any text
-        call = self._whole((thread or begin)["pid"] or "", begin["call"])
-        if call:
-            yield from self._call(call, self._times.read(f"{begin['time']} "), position)
-
-    def _whole(self, pid: str, call: str) -> str:
-        """Return a call with its beginning, which may be on another line; "" if it goes on."""
+        time_ns = self._times.read(f"{begin['time']} ")
+        pid, call = (thread or begin)["pid"] or "", begin["call"]
         if call.endswith(UNFINISHED):
-            if len(self._begun) < MAX_HELD or pid in self._begun:
-                self._begun[pid] = call.removesuffix(UNFINISHED)
-            return ""
-        resumed = RESUMED.fullmatch(call)
-        return call if resumed is None else self._begun.pop(pid, "") + resumed["rest"]
+            self._begin(pid, call.removesuffix(UNFINISHED))
+        elif (resumed := RESUMED.fullmatch(call)) is None:
+            yield from self._call(call, time_ns, position)
+        elif first := self._begin(pid, ""):
+            yield from self._call(first + resumed["rest"], time_ns, position)
+        elif resumed["name"] in SENT | RECEIVED:
+            problem = f"the line with the beginning of a call is missing: {resumed['name']}"
+            yield PrintedPacket(b"", None, None, problem, position)
+
+    def _begin(self, pid: str, call: str) -> str:
+        """Hold the beginning of a call of a thread; return what was held of it before."""
+        before = self._begun.pop(pid, "")
+        self._begun_size -= len(before)
+        if call and self._begun_size + len(call) <= MAX_BEGUN:
+            self._begun[pid] = call
+            self._begun_size += len(call)
+        return before
 
     def _call(self, text: str, time_ns: int | None, position: int) -> Iterator[PrintedPacket]:
         self._created(text[:MAX_ADDRESS])
@@ -145,7 +155,7 @@ class TracedCalls:
         elif name in {"accept", "accept4"} and address and count >= 0 and not result["file"]:
             own = self._bound.get(fd, UNKNOWN[1])
             self._add(str(count), _endpoint(address, 0), 1, own, opened=True)
-        elif name == "bind" and address and len(self._bound) < MAX_HELD:
+        elif name == "bind" and address and len(self._bound) < MAX_OPEN:
             self._bound[fd] = _endpoint(address, 1)
         elif name == "close":
             self._open.pop(fd, None)
@@ -168,7 +178,7 @@ class TracedCalls:
     def _hold(self, fd: str, held: _Open, forget: bool = False) -> None:
         """Note what a descriptor is, in place of what it was; or only forget that."""
         self._open.pop(fd, None)
-        if len(self._open) >= MAX_HELD:
+        if len(self._open) >= MAX_OPEN:
             del self._open[next(iter(self._open))]
         if not forget:
             self._open[fd] = held

@@ -10,19 +10,24 @@ class Lines:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept = b""
+        self._parts: list[bytes] = []
         self._size = self._position = 0
 
     def feed(self, text: bytes) -> Iterator[tuple[int, bytes]]:
         """Return the lines that have ended, and where each begins in the text."""
         *lines, rest = text.split(b"\n")
         for line in lines:
-            yield self._position, (self._kept + line)[: self._most + 1]
-            self._position += self._size + len(line) + 1
-            self._kept, self._size = b"", 0
-        self._kept += rest[: self._most + 1 - len(self._kept)]
-        self._size += len(rest)
+            self._keep(line)
+            yield self.finish()
+            self._position += self._size + 1
+            self._parts, self._size = [], 0
+        self._keep(rest)
+
+    def _keep(self, part: bytes) -> None:
+        if self._size <= self._most:
+            self._parts.append(part)
+        self._size += len(part)
 
     def finish(self) -> tuple[int, bytes]:
         """Return the last line, which has no end."""
-        return self._position, self._kept
+        return self._position, b"".join(self._parts)[: self._most + 1]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kafkawire.capture import Status, decode_capture
 from kafkawire.printed import splitter_of
-from kafkawire.printed.calls import MAX_LINE, TracedCalls
+from kafkawire.printed.calls import MAX_BEGUN, MAX_LINE, MAX_OPEN, TracedCalls
 from tests.capture.printing import BROKER_PORT, KCAT, Sent, streams
 from tests.cli.reports import run
 
@@ -244,6 +244,9 @@ HOSTILE = {
     "calls that begin": b"\n".join(
         b"%d write(3,  <unfinished ...>" % pid for pid in range(MANY // 8)
     ),
+    "long calls that begin": b"\n".join(
+        b'%d write(3, "%s" <unfinished ...>' % (pid, b"x" * MANY) for pid in range(64)
+    ),
     "connections": b"\n".join(b'write(%d, "\\0", 1) = 1' % fd for fd in range(MANY // 8)),
     "a long line": b"x" * 3 * MAX_LINE,
 }
@@ -255,5 +258,13 @@ def test_work_and_memory_are_bounded(kind: str) -> None:
     trace = TracedCalls()
     packets = list(trace.feed(HOSTILE[kind] + b"\n" + SAMPLE))
     assert len(packets) > 20
-    assert len(trace._open) <= 1 << 10
-    assert len(trace._begun) <= 1 << 10
+    assert len(trace._open) <= MAX_OPEN
+    assert sum(map(len, trace._begun.values())) <= MAX_BEGUN
+
+
+def test_a_call_whose_beginning_is_missing_is_named() -> None:
+    """strace that attaches to a process prints the end of what it waits for."""
+    first = b'12 <... recvfrom resumed>"\\0\\0\\0\\4", 4, 0, NULL, NULL) = 4\n'
+    [problem, *others] = TracedCalls().feed(first + SAMPLE)
+    assert problem.problem == "the line with the beginning of a call is missing: recvfrom"
+    assert not any(each.problem for each in others)
