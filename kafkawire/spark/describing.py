@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import __version__
+from ..capture.losses import Losses, lack
 from ..values.record_values import RecordValues
 from .options import Options
 from .plan.facts import AllFacts
@@ -51,6 +52,19 @@ def describe(
         manifest["messages"] = facts.sums["messages"]
         manifest["connections"] = facts.sums["connections"]
     return manifest
+
+
+def losses_text(tables: Iterable[str], options: Options, sums: Mapping[str, int]) -> str:
+    """Say how much tables lack because the captures lack it; "" for nothing, or only some rows.
+
+    Which of it a filter would have taken is not known.
+    """
+    filters = (options.where, options.apis, options.topics, options.start_ns, options.end_ns)
+    if any(filters) or not lack(tables):
+        return ""
+    losses = Losses()
+    losses.messages, losses.bytes = sums.get("cut_messages", 0), sums.get("gap_bytes", 0)
+    return losses.text("the tables lack")
 
 
 def exit_code(manifest: Mapping[str, Any], *, strict: bool) -> int:

@@ -21,7 +21,7 @@ from ..display import plural
 from ..values.record_values import RecordValues
 from .decode.columns import needed
 from .decode.scratch import Scratch, chosen
-from .describing import Written, describe
+from .describing import Written, describe, losses_text
 from .errors import NoCaptures
 from .options import Options, unknown
 from .passes import decode_passes
@@ -89,6 +89,8 @@ def run(
             written, facts = _write_tables(
                 spark, plan, tables, options, output_directory, log, values
             )
+        if facts is not None and (text := losses_text(tables, options, facts.sums)):
+            log(text)
         manifest = {"application": application, **describe(plan, options, written, facts, values)}
         manifest["seconds"] = round(time.time() - started, 3)
         output_directory.complete(manifest_pieces(manifest))

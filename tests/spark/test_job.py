@@ -18,6 +18,7 @@ from kafkawire.spark.passes import passes
 from kafkawire.spark.write import shared_directory as shared
 from kafkawire.spark.write.output_directory import MANIFEST
 from kafkawire_cli.main import app
+from tests.capture import wire
 from tests.conftest import FIXTURES
 
 from .conftest import counted, of_frame, rows_of
@@ -192,3 +193,30 @@ def test_spill_files_are_distributed_in_order() -> None:
         assert max(sizes) <= sum(sizes) / count + 50
     assert shared.distribute([], 3) == []
     assert shared.distribute([("empty", 0)], 3) == [["empty"]]
+
+
+def test_what_captures_lack_is_noted_as_by_the_command_line(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Not with a filter, nor by tables that show it."""
+    blocks, _ = wire.read((FIXTURES / "captures" / "kcat-kf.pcap").read_bytes())
+    whole = wire.packets_of(blocks)
+    cut = [wire.Packet(each[:200], original=len(each)) for each in whole]
+    file = str(tmp_path / "cut.pcap")
+    Path(file).write_bytes(wire.pcap(cut))
+    of_one = CliRunner().invoke(
+        app, ["decode", file, "--table", "records", "-o", str(tmp_path / "t.csv")]
+    )
+    [note] = [line for line in of_one.stderr.splitlines() if "not whole" in line]
+
+    def log_of(tables: list[str], **options: str) -> list[str]:
+        lines: list[str] = []
+        output = str(tmp_path / "-".join([*tables, *options]))
+        job.run(spark, [file], output, tables, parse(options), lines.append)
+        return [line for line in lines if "not whole" in line]
+
+    [line] = log_of(["records", "exchanges"])
+    assert line in note
+    assert line.endswith("the tables lack what was in them")
+    assert log_of(["connections", "problems"]) == []
+    assert log_of(["records"], where="api == Fetch") == []

@@ -45,8 +45,8 @@ class Facts:
     topic id -> names stated for it, each with the packet that stated it first. learned: the topic
     ids of the current set that need not be recorded again. at: sort key of the
     current item among the connections of all tasks: the packet that completed it, plus END at the
-    end of the capture. sums: bytes of rows by status, and `captured_bytes`. fragments: whether
-    there are IP fragments that were not reassembled yet.
+    end of the capture. sums: bytes of rows by status, `captured_bytes`, and the number of
+    `cut_messages`. fragments: whether there are IP fragments that were not reassembled yet.
     """
 
     endings: Endings = field(default_factory=Endings)
@@ -76,6 +76,7 @@ class Facts:
         elif row.status in RUNS:
             part = truncated(row) if row.status is Status.TRUNCATED else row.length
             self.sums[f"{row.status.value}_bytes"] += part
+            self.sums["cut_messages"] += row.status is Status.TRUNCATED
 
     def add_name(self, set: int, id: bytes, name: str) -> None:
         """Record the name that a message states for a topic id."""

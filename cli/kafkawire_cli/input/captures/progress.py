@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from kafkawire.display import bytes_text, plural
+from kafkawire.display import plural
 
 from ...notes import print_note
 
@@ -35,10 +35,6 @@ INTERVAL: Final = 0.1
 
 ADVICE: Final = "capture while clients send: tcpdump -s 0 -w FILE tcp port 9092"
 """What to do about captures without payload."""
-
-
-OF_LOSSES: Final = frozenset({"connections", "problems"})
-"""Tables that have what is not whole in a capture."""
 
 
 class Progress:
@@ -157,8 +153,10 @@ def note_tables(
 
     packets: those that were read, 0 if there are rows.
     """
+    from kafkawire.capture.losses import lack
+
     note_without_messages(traffic, packets)
-    if where is None and not OF_LOSSES.issuperset(names):
+    if where is None and lack(names):
         note_losses(traffic.losses, "the tables lack")
 
 
@@ -167,9 +165,5 @@ def note_losses(losses: Losses, lacking: str) -> None:
 
     lacking: what lacks the rest, and its verb.
     """
-    if losses.messages and losses.bytes:
-        print_note(
-            f"{plural(losses.messages, 'message')} not whole in the capture "
-            f"({bytes_text(losses.bytes)} missing): {lacking} what was in them; "
-            "see kafkawire diagnose"
-        )
+    if text := losses.text(lacking):
+        print_note(f"{text}; see kafkawire diagnose")
