@@ -17,8 +17,8 @@ class Losses:
 
     __slots__ = ("bytes", "messages")
 
-    def __init__(self) -> None:
-        self.messages = self.bytes = 0
+    def __init__(self, messages: int = 0, bytes: int = 0) -> None:
+        self.messages, self.bytes = messages, bytes
 
     def add(self, row: Row) -> None:
         """Count a gap, or a message with one."""

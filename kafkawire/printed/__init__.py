@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from .recognition import Splitter
+    from .splitter import Splitter
 
 HEAD: Final = 1 << 15
 """Bytes of a file in which the first packet must begin: `tshark -V` describes it first."""
@@ -40,7 +40,7 @@ def splitter_of(head: bytes) -> Splitter | None:
 
 
 def why_not_printed(head: bytes) -> str:
-    """Return why text about packets is no capture; "" for another file. head: its first bytes."""
+    """Return why text about packets is not a capture; "" for others. head: its first bytes."""
     if not is_text(head):
         return ""
     from .recognition import why_not_printed

@@ -17,8 +17,7 @@ from typing import Final, NamedTuple
 
 from .conversation import UNKNOWN, Address, Conversation, Endpoint
 from .escapes import unescaped
-from .lines import Lines
-from .packets import PrintedPacket
+from .splitter import PrintedPacket, Splitter
 from .times import Times
 
 MAX_LINE: Final = 1 << 22
@@ -87,11 +86,11 @@ def is_traced(head: bytes) -> bool:
     return STARTS.match(head[:MAX_LINE].decode("latin-1").lstrip("\n")) is not None
 
 
-class TracedCalls:
+class TracedCalls(Splitter):
     """Splits what strace prints into packets."""
 
     def __init__(self) -> None:
-        self._lines = Lines(MAX_LINE)
+        super().__init__(MAX_LINE)
         self._times = Times()
         self._begun: dict[str, str] = {}
         self._begun_size = 0
@@ -100,23 +99,12 @@ class TracedCalls:
         self._count = 0
         self._has_bytes = False
 
-    def feed(self, text: bytes) -> Iterator[PrintedPacket]:
-        """Handle the next bytes of the text; exhaust the iterator before the next call."""
-        for position, line in self._lines.feed(text):
-            yield from self._handle(position, line)
-
-    def finish(self) -> Iterator[PrintedPacket]:
-        """Handle the end of the text."""
-        position, line = self._lines.finish()
-        yield from self._handle(position, line)
+    def _end(self, _: int) -> Iterator[PrintedPacket]:
         if not self._has_bytes:
             yield PrintedPacket(b"", None, None, NOTHING, 0)
 
-    def _handle(self, position: int, line: bytes) -> Iterator[PrintedPacket]:
-        if len(line) > MAX_LINE:
-            yield PrintedPacket(b"", None, None, f"a line of more than {MAX_LINE} bytes", position)
-            return
-        text = line.decode("latin-1").rstrip()
+    def _handle(self, position: int, text: str) -> Iterator[PrintedPacket]:
+        text = text.rstrip()
         thread = THREAD.match(text)
         begin = BEGIN.match(text, thread.end() if thread else 0)
         assert begin is not None  # it matches any text
@@ -163,7 +151,7 @@ class TracedCalls:
             yield from self._moved(call, count, time_ns, position)
 
     def _created(self, text: str) -> None:
-        """Note new descriptors of what is no connection of TCP."""
+        """Note new descriptors of what is not a connection of TCP."""
         if match := CREATED.fullmatch(text):
             is_tcp = match["family"].startswith("INET") and match["type"] == "STREAM"
             self._hold(match["fd"], _Open(None, 0), forget=is_tcp)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, NamedTuple, TypeAlias
 
-from .packets import RAW, PrintedPacket
+from .packets import RAW
+from .splitter import PrintedPacket
 
 SEGMENT: Final = 1 << 15
 """Bytes of a side in a packet at most."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from .dump_rows import DumpRow, dump_row
-from .lines import Lines
+from .splitter import PrintedPacket, Splitter
 from .times import TIME, Times
 
 _TCPDUMP: Final = r"(?:\S+ +(?:In|Out|B|M|P) +)?(?:IP6? |ARP|ethertype|(?:[0-9a-f]{2}:){5})"
@@ -46,21 +46,6 @@ HEADERS: Final = {1: (12, 14), 113: (14, 16), 276: (0, 20)}
 """Link type (Ethernet, Linux cooked) -> where the EtherType is, and the header of IP."""
 
 
-class PrintedPacket(NamedTuple):
-    """A packet.
-
-    link: its link type (LINKTYPE_ registry); None if none fits. time_ns: since the epoch; None if
-    the text has none. problem: which of its lines is missing, or how else it is not whole; its data
-    is what comes before; "" for none. position: where it begins in the text.
-    """
-
-    data: bytes
-    link: int | None
-    time_ns: int | None
-    problem: str
-    position: int
-
-
 def link_type(data: bytes) -> int | None:
     """Return the link type that the first bytes of a packet fit."""
     if len(data) < MIN_BYTES:
@@ -77,11 +62,11 @@ def link_type(data: bytes) -> int | None:
     return RAW if is_ip4 or data[0] >> 4 == 6 else None
 
 
-class PrintedPackets:
+class PrintedPackets(Splitter):
     """Splits text into packets, part by part; it holds one line, and one packet."""
 
     def __init__(self) -> None:
-        self._lines = Lines(MAX_LINE)
+        super().__init__(MAX_LINE)
         self._data = bytearray()
         self._begin = 0
         self._problem = ""
@@ -89,28 +74,21 @@ class PrintedPackets:
         self._time_ns: int | None = None
         self._is_other = self._in_other = False
 
-    def feed(self, text: bytes) -> Iterator[PrintedPacket]:
-        """Handle the next bytes of the text; exhaust the iterator before the next call."""
-        for position, line in self._lines.feed(text):
-            yield from self._handle(position, line)
+    def _line(self, position: int, line: bytes) -> Iterator[PrintedPacket]:
+        """Handle a line; one that is too long is none of a dump."""
+        yield from self._handle(position, line.decode("latin-1"))
 
-    def finish(self) -> Iterator[PrintedPacket]:
-        """Handle the end of the text."""
-        yield from self._handle(*self._lines.finish())
-        yield from self._end()
-
-    def _handle(self, position: int, line: bytes) -> Iterator[PrintedPacket]:
-        text = line.decode("latin-1")
+    def _handle(self, position: int, text: str) -> Iterator[PrintedPacket]:
         row = dump_row(text) if len(text) <= MAX_LINE else None
         if row is None or not row.data:
-            yield from self._end()
+            yield from self._end(position)
             if text.strip():
                 self._is_other = OTHER_BYTES.fullmatch(text) is not None
                 time_ns = self._times.read(text)
                 self._time_ns = self._time_ns if time_ns is None else time_ns
             return
         if row.offset == 0:
-            yield from self._end()
+            yield from self._end(position)
             self._begin = position
             self._in_other, self._is_other = self._is_other, False
         if not self._in_other and not self._problem:
@@ -126,7 +104,7 @@ class PrintedPackets:
             del self._data[row.offset :]  # text behind the last bytes may look like bytes
             self._data += row.data
 
-    def _end(self) -> Iterator[PrintedPacket]:
+    def _end(self, _: int) -> Iterator[PrintedPacket]:
         """Return the packet whose lines have ended, if there is one."""
         if self._data or self._problem:
             data = bytes(self._data)

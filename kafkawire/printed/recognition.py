@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from .calls import TracedCalls, is_traced
-from .packets import MIN_BYTES, SUMMARY, PrintedPacket, PrintedPackets
+from .packets import MIN_BYTES, SUMMARY, PrintedPackets
+from .splitter import PrintedPacket, Splitter
 from .streams import FollowedStream, form_of, lossy_form
 
 NO_BYTES: Final = (
@@ -30,16 +31,6 @@ NOT_READ: Final = (
 )
 
 
-class Splitter(Protocol):
-    """Text in, packets out, as soon as they are complete."""
-
-    def feed(self, text: bytes) -> Iterator[PrintedPacket]:
-        """Handle the next bytes of the text; exhaust the iterator before the next call."""
-
-    def finish(self) -> Iterator[PrintedPacket]:
-        """Handle the end of the text."""
-
-
 def splitter_of(head: bytes) -> Splitter | None:
     """Return what splits a file that begins so into packets; None if it has none."""
     form = form_of(head)
@@ -52,7 +43,7 @@ def splitter_of(head: bytes) -> Splitter | None:
 
 
 def why_not_printed(head: bytes) -> str:
-    """Return why text about packets is no capture; "" for other text."""
+    """Return why text about packets is not a capture; "" for other text."""
     if form := lossy_form(head):
         return LOSSY.format(form)
     text = head.decode("latin-1")

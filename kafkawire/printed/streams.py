@@ -20,8 +20,7 @@ from typing import Final, NamedTuple, Protocol
 
 from .conversation import UNKNOWN, Conversation, Endpoint, endpoint
 from .dump_rows import dump_row
-from .lines import Lines
-from .packets import PrintedPacket
+from .splitter import PrintedPacket, Splitter
 from .times import seconds_ns
 
 FOLLOW: Final = re.compile(r"\s*={20,}\s+Follow: (?:tcp|tls),(?P<form>\w+)")
@@ -211,12 +210,12 @@ def lossy_form(head: bytes) -> str:
     return match["form"] if match and match["form"] not in FORMS else ""
 
 
-class FollowedStream:
+class FollowedStream(Splitter):
     """Splits streams of a form into packets."""
 
     def __init__(self, form: str) -> None:
         self._form = form
-        self._lines = Lines(MAX_LINE)
+        super().__init__(MAX_LINE)
         self._count = 0
         self._begin()
 
@@ -225,23 +224,10 @@ class FollowedStream:
         self._reader = FORMS[self._form]()
         self._conversation: Conversation | None = None
 
-    def feed(self, text: bytes) -> Iterator[PrintedPacket]:
-        """Handle the next bytes of the text; exhaust the iterator before the next call."""
-        for position, line in self._lines.feed(text):
-            yield from self._handle(position, line)
-
-    def finish(self) -> Iterator[PrintedPacket]:
-        """Handle the end of the text."""
-        position, line = self._lines.finish()
-        yield from self._handle(position, line)
+    def _end(self, position: int) -> Iterator[PrintedPacket]:
         yield from self._send(self._reader.finish(), position)
 
-    def _handle(self, position: int, line: bytes) -> Iterator[PrintedPacket]:
-        if len(line) > MAX_LINE:
-            problem = f"a line of more than {MAX_LINE} bytes"
-            yield PrintedPacket(b"", None, None, problem, position)
-            return
-        text = line.decode("latin-1")
+    def _handle(self, position: int, text: str) -> Iterator[PrintedPacket]:
         if RULE.fullmatch(text):
             yield from self._send(self._reader.finish(), position)
             self._begin()

@@ -62,8 +62,7 @@ def losses_text(tables: Iterable[str], options: Options, sums: Mapping[str, int]
     filters = (options.where, options.apis, options.topics, options.start_ns, options.end_ns)
     if any(filters) or not lack(tables):
         return ""
-    losses = Losses()
-    losses.messages, losses.bytes = sums.get("cut_messages", 0), sums.get("gap_bytes", 0)
+    losses = Losses(sums.get("cut_messages", 0), sums.get("gap_bytes", 0))
     return losses.text("the tables lack")
 
 

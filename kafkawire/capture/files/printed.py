@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...errors import CaptureError, CorruptCapture
 from ...magic_numbers import PCAPNG
-from ...printed.packets import RAW, PrintedPacket
+from ...printed.packets import RAW
+from ...printed.recognition import NO_BYTES
+from ...printed.splitter import PrintedPacket, Splitter
 from .blocks import PacketBlock
 from .pcapng import PcapngDecoder
 from .pcapng_blocks import ENHANCED_PACKET, INTERFACE, SIMPLE_PACKET
-
-if TYPE_CHECKING:
-    from ...printed.recognition import Splitter
 
 
 def _block(kind: int, body: bytes) -> bytes:
@@ -56,6 +55,8 @@ class PrintedDecoder:
     def finish(self) -> Iterator[PacketBlock]:
         """Handle the end of the text."""
         yield from self._decode(self._splitter.finish())
+        if self._link is None and not self.problems:
+            self.problems.append(CorruptCapture(NO_BYTES))
 
     def _decode(self, packets: Iterable[PrintedPacket]) -> Iterator[PacketBlock]:
         yield from self._pcapng.feed(b"".join(map(self._written, packets)))

@@ -47,10 +47,10 @@ Watch: TypeAlias = Callable[[int, int], None]
 class Capture:
     """One capture file; iterate it once for its packet blocks.
 
-    chunks: the bytes of the file. watch: called with the progress. decoder: what decodes it,
-    whatever its first bytes are. `blocks` does as the iteration, but leaves packet headers
-    undecoded where it can. Both raise BadMagic if the file is not a capture; all other errors are
-    in `problems`, after the packets before them.
+    chunks: the bytes of the file. watch: called with the progress. decoder: what decodes it if its
+    first bytes are not those of a capture. `blocks` does as the iteration, but leaves packet
+    headers undecoded where it can. Both raise BadMagic if the file is not a capture; all other
+    errors are in `problems`, after the packets before them.
     key_logs: the TLS key logs in the file so far, in front of the packets that they decrypt.
     """
 
@@ -77,10 +77,8 @@ class Capture:
         # Complete compressed data without content is an empty file; damaged data has a problem
         # of its layer.
         if head or all(layer.problem is None for layer in layers):
-            decoder = self._decoder
-            if decoder is None:
-                head, chunks = recognised(head, chunks)
-                decoder = decoder_for(head)
+            head, chunks = recognised(head, chunks)
+            decoder = decoder_for(head, self._decoder)
             for block in self._decode(decoder, chunks, None if layers else self._file):
                 yield block
                 if self._watch is not None:
@@ -99,8 +97,8 @@ class Capture:
         yield from decoder.finish()
 
 
-def decoder_for(head: bytes) -> CaptureDecoder:
-    """Return the decoder of a file that begins with these bytes.
+def decoder_for(head: bytes, otherwise: CaptureDecoder | None = None) -> CaptureDecoder:
+    """Return the decoder of a file that begins with these bytes; `otherwise` if none does.
 
     Raises BadMagic, TruncatedCapture.
     """
@@ -114,6 +112,8 @@ def decoder_for(head: bytes) -> CaptureDecoder:
         from .printed import PrintedDecoder  # imports numpy
 
         return PrintedDecoder(splitter)
+    if otherwise is not None:
+        return otherwise
     if len(head) < 4:
         raise TruncatedCapture("truncated file: too short for a magic number", len(head))
     raise BadMagic(not_a_capture(head, 4))

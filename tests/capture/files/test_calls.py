@@ -207,6 +207,16 @@ def test_a_trace_without_bytes_says_what_to_do(tmp_path: Path) -> None:
     assert "no bytes of connections: strace -f -tt -e trace=network," in row["error"]
 
 
+def test_a_trace_is_read_if_the_user_says_that_it_is_text(tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text(client())
+    said, recognised = (
+        run("decode", "--json", *options, tmp_path / "trace.txt").stdout
+        for options in (("--input-format", "text"), ())
+    )
+    assert said == recognised
+    assert said
+
+
 @pytest.mark.parametrize(
     "text",
     ["bytes([0, 0, 0, 36])", "bytearray(b'\\0\\0\\0')", "read the manual", "12 34 56 78", "x(1)"],

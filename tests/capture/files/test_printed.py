@@ -286,6 +286,12 @@ def test_text_in_front_is_passed_over_if_the_user_says_what_it_is(tmp_path: Path
     assert rows("--input-format", "text", file) == rows(KCAT)
 
 
+def test_text_that_the_user_says_is_of_packets_and_has_none_is_a_problem() -> None:
+    [row] = rows("--input-format", "text", "-", stdin=b"a line of a log\n")
+    assert row["status"] == "unreadable"
+    assert "lines about packets without their bytes" in str(row["error"])
+
+
 @pytest.mark.parametrize(
     "text", ["00000024 0012 0003 00000001 0004", "0000  00 00 00 24 00 12 00 03"]
 )
