@@ -15,6 +15,7 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |-- ProtocolError        LocalProtocolError (the caller), RemoteProtocolError (the peer)
     |-- CaptureError(reason, offset)
     |                        BadMagic TruncatedCapture CorruptCapture UnsupportedLinkType
+    |                        UnsupportedBlockType
     |-- InvalidMetadataRecord(reason, record, offset)
     |                        a record of __cluster_metadata that does not apply
     |-- FilterError(reason, text, at, length)
@@ -23,6 +24,9 @@ pickles (its `args` are its constructor's arguments). A Kafka error code is a va
     |                        a key or value that is not of its format or schema
     |-- UnusableSchema(reason, name, transient)
     `-- MissingPackage       a package of an extra that is not installed
+
+    UserWarning
+    `-- IncompleteCaptureWarning
 """
 
 from __future__ import annotations
@@ -191,6 +195,14 @@ class CorruptCapture(CaptureError):
 
 class UnsupportedLinkType(CaptureError):
     """Packets of an unsupported link type."""
+
+
+class UnsupportedBlockType(CaptureError):
+    """A pcapng file without packets, with blocks of other types."""
+
+
+class IncompleteCaptureWarning(UserWarning):
+    """A capture has only parts of some messages: what is made of it lacks what was in them."""
 
 
 class FilterError(KafkaWireError, ValueError):

@@ -4,6 +4,7 @@ No other module has a magic number of a format. `head`: the first 4 bytes of a f
 or more.
 """
 
+from struct import unpack_from
 from typing import Final, NamedTuple
 
 GZIP: Final = b"\x1f\x8b"
@@ -91,6 +92,12 @@ OTHER_FORMATS: Final = (
     OtherFormat(b"TRSNIFF data", "a capture in the format of Sniffer", _CONVERT),
     OtherFormat(b"XCP\0", "a capture in the format of NetXRay", _CONVERT),
     OtherFormat(b"iptrace ", "a capture in the format of iptrace", _CONVERT),
+    OtherFormat(b"ObserverPktBuffer", "a capture in the format of Observer", _CONVERT),
+    OtherFormat(b"+---------+---------------+----------+", "a capture as K12 text", _CONVERT),
+    OtherFormat(b"\x05VNF", "a capture in the format of Visual Networks", _CONVERT),
+    OtherFormat(b"TR\0d\0", "a capture in the format of nettl", _CONVERT),
+    OtherFormat(b"Trace Display", "a capture in the format of LANalyzer", _CONVERT, offset=6),
+    OtherFormat(b"\x7fver", "a capture in the format of OmniPeek", _CONVERT),
 )
 """What is passed around beside pcap and pcapng, and is recognised only to say what to do."""
 
@@ -100,4 +107,31 @@ def other_format(head: bytes) -> str:
     for each in OTHER_FORMATS:
         if head.startswith(each.magic, each.offset):
             return f"{each.description}; {each.remedy}"
-    return ""
+    return LOG_SEGMENT if is_log_segment(head) else ""
+
+
+LOG_SEGMENT: Final = "a segment of a broker's log; read it with kafkawire log"
+
+BATCH_HEADER: Final = 61
+"""Bytes of a record batch of magic 2 in front of its records."""
+
+
+def is_log_segment(head: bytes) -> bool:
+    """Whether these are the first bytes of a segment: the header of a record batch of magic 2.
+
+    It has no magic number, but fields that few other files have in these places.
+    """
+    if len(head) < BATCH_HEADER or head[16] != 2:
+        return False
+    base_offset, length, leader_epoch, _, _, attributes, last_offset_delta = unpack_from(
+        ">qiibIhi", head
+    )
+    (records,) = unpack_from(">i", head, BATCH_HEADER - 4)
+    return bool(
+        base_offset >= 0
+        and length >= BATCH_HEADER - 12  # counted from behind itself
+        and leader_epoch >= -1
+        and 0 <= attributes < 1 << 7
+        and last_offset_delta >= 0
+        and 0 <= records <= last_offset_delta + 1
+    )

@@ -178,6 +178,8 @@ EXTRA: Final[Mapping[str, str]] = {
     "reassign": "use --topic NAME",
     "log-dirs": "use --topic NAME or --broker ID",
     "features": "use --upgrade or --downgrade NAME=LEVEL",
+    "codegen": "use --schemas SOURCE",
+    "serve": "use --topic NAME",
 }
 """Verb -> what to type in place of an argument that it does not have."""
 

@@ -1,6 +1,7 @@
 """Recognises files of a broker's log directory by their name and their directory's name.
 
-Names are Kafka's, and only names are used: index files have no magic number.
+Names are Kafka's: index files have no magic number. A segment that was copied under another name
+is recognised by its first batch.
 
     topic-3/00000000000000000042.log            record batches, base offset 42
                                 .index .timeindex .txnindex
@@ -18,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ..magic_numbers import BATCH_HEADER, is_log_segment
 from ..protocol.log_types import TOPICS, InternalLog
 
 
@@ -116,6 +118,16 @@ def recognise(path: Path) -> LogFile | None:
         if match is not None:
             return LogFile(path, kind, _offset(match[1]), topic, partition)
     return None
+
+
+def recognise_segment(path: Path) -> LogFile | None:
+    """Recognise a segment by its first batch, whatever its name; None if it is none.
+
+    Raises OSError.
+    """
+    with path.open("rb") as file:
+        head = file.read(BATCH_HEADER)
+    return LogFile(path, FileKind.SEGMENT, None, None, None) if is_log_segment(head) else None
 
 
 def _offset(digits: str | None) -> int | None:

@@ -1,7 +1,8 @@
 """Opens captures for Python and Jupyter: tables, SQL, messages, reports.
 
 Files are read anew each time that they are used, except for tables that queries
-need, which are kept in a private temporary folder until the capture is closed.
+need, which are kept in a private temporary folder until the capture is closed. Reading a table
+warns of messages that the captures have only in part (`IncompleteCaptureWarning`).
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+from warnings import warn
 
 import pyarrow as pa
 
 from ..capture.files.listing import directory_of, matching
+from ..capture.losses import lack
 from ..capture.multifile import Traffic
-from ..capture.tables import TABLES, read_tables
+from ..capture.tables import TABLES
+from ..capture.tables.reading import read_traffic
 from ..capture.tables.redaction import redacted
 from ..capture.tls.keylog import KeySource, as_key_log
-from ..errors import CaptureError, counted
+from ..errors import CaptureError, IncompleteCaptureWarning, counted
 from ..reports.reading import Reading
 from ..reports.tables import REPORT_TABLES, read_report_tables, report_schemas
 from ..sql import Database, Names
@@ -179,17 +183,11 @@ class Capture:
         names = [name for name in names if name not in REPORT_TABLES]
         if not names:
             return
-        for name, batch in read_tables(
-            list(self._files),
-            names,
-            ports=options.ports,
-            brokers=options.brokers,
-            secrets=options.secrets,
-            keylog=options.keylog,
-            tunnels=options.tunnels,
-            bodies=columns is None or "body" in columns,
-        ):
+        traffic, bodies = self.traffic(), columns is None or "body" in columns
+        for name, batch in read_traffic(traffic, names, secrets=options.secrets, bodies=bodies):
             yield name, redacted(name, batch) if options.redact else batch
+        if lack(names) and (text := traffic.losses.text("the tables lack")):
+            warn(IncompleteCaptureWarning(f"{text}; see `diagnose()`"), stacklevel=2)
 
     # -- reports
 

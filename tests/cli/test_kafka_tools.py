@@ -114,6 +114,7 @@ def test_another_option_is_not(words: tuple[str, ...], option: str) -> None:
         (("groups", "-b", "h", "billing"), "with captures; did you mean --group billing?"),
         (("transactions", "-b", "h", "t"), "with captures; did you mean --transactional-id t?"),
         (("produce", "orders", "x.txt"), "extra argument(s) (x.txt); use --input FILE"),
+        (("codegen", "schemas", "-o", "x"), "extra argument(s) (schemas); use --schemas SOURCE"),
         (("configs", "orders"), "extra argument(s) (orders); use --topic, --broker, "),
         (
             ("topics", "-b", "h", "--create", "x", "--config", "retention.ms=1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,19 @@ import pytest
 
 import kafkawire
 from kafkawire.capture import tables
-from kafkawire.errors import BadMagic, CaptureError, KafkaWireError, MissingPackage, QueryError
+from kafkawire.errors import (
+    BadMagic,
+    CaptureError,
+    IncompleteCaptureWarning,
+    KafkaWireError,
+    MissingPackage,
+    QueryError,
+)
 from kafkawire.messages.produce_request import ProduceRequest
 from kafkawire.notebook.html import MAX_NODES, MAX_ROWS, table_html, tree_html
 from kafkawire.reports.tables import REPORT_TABLES
+from tests.capture import wire
+from tests.capture.written import Scenario
 from tests.conftest import FIXTURES
 from tests.notebook.running import NOTEBOOK
 
@@ -53,6 +63,23 @@ def test_patterns_and_several_files() -> None:
     one, both = CAPTURES / "ck-sll1.pcap", str(CAPTURES / "ck-sll*.pcap")
     capture = kafkawire.open_capture(both, TRANSACTIONS, one)
     assert set(capture.files) == {str(one), str(TRANSACTIONS)}
+
+
+def test_what_a_capture_lacks_is_a_warning(tmp_path: Path) -> None:
+    """As the commands note it: once the table is read, and not where the table shows it."""
+    story = Scenario().request("Metadata", 1, topics=[{"name": "orders"}]).respond("Metadata", 1)
+    cut = [one._replace(data=one.data[:82], original=len(one.data)) for one in story.packets]
+    (tmp_path / "cut.pcap").write_bytes(wire.pcap(cut))
+    whole = story.save(tmp_path / "whole.pcap")
+    with kafkawire.open_capture(tmp_path / "cut.pcap") as capture:
+        with pytest.warns(IncompleteCaptureWarning, match="not whole in the capture"):
+            capture.records.to_arrow()
+        with pytest.warns(IncompleteCaptureWarning, match="not whole in the capture"):
+            capture.sql("SELECT count(*) FROM exchanges")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert capture.problems.to_arrow().num_rows > 0
+            kafkawire.open_capture(whole).records.to_arrow()
 
 
 def test_a_directory_stands_for_its_captures(tmp_path: Path) -> None:

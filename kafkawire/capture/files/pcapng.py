@@ -22,7 +22,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from ...errors import (
+    CaptureError,
+    CorruptCapture,
+    TruncatedCapture,
+    UnsupportedBlockType,
+    UnsupportedLinkType,
+    counted,
+)
 from ...magic_numbers import PCAPNG
 from .blocks import MAX_PACKETS, NO_TIME, InputBuffer, PacketBlock
 from .columns import Ints, kinds, take_rows
@@ -37,7 +44,9 @@ from .pcapng_blocks import (
     SECRETS,
     SECRETS_HEADER,
     SIMPLE_PACKET,
+    SYSDIG,
     TLS_KEY_LOG,
+    WITHOUT_PACKETS,
     block_search,
 )
 from .resynchronisation import Search
@@ -74,10 +83,13 @@ class PcapngDecoder:
         self.section = section or Section("<")
         self.bytes_at = 0
         self._input = InputBuffer(position)
-        self._number = first
+        self._begin = self._number = first
         self._damage: int | None = None
         self._searching: tuple[str, Search] | None = None
         self._unknown: set[int] = set()
+        self._others = 0  # blocks of types that are not read
+        self._first_other: tuple[int, int] | None = None  # type and offset of the first of them
+        self._is_whole = section is None
 
     def feed(self, chunk: bytes) -> Iterator[PacketBlock]:
         """Handle the next bytes of the file."""
@@ -97,6 +109,8 @@ class PcapngDecoder:
             self.problems.append(
                 TruncatedCapture(f"the file ends {left} bytes into a block", self._input.position)
             )
+        if self._first_other is not None and self._is_whole and self._number == self._begin:
+            self.problems.append(_without_packets(self._others, *self._first_other))
 
     def _blocks(self, data: bytes, *, ended: bool) -> Iterator[PacketBlock]:
         offset = 0
@@ -163,6 +177,10 @@ class PcapngDecoder:
                 self.section.interfaces.append(read_interface(body, self.section.order))
             elif kind == SECRETS:
                 self._secrets(data[position + 8 : position + length - 4])
+            elif kind not in WITHOUT_PACKETS:
+                self._others += 1
+                if self._first_other is None:
+                    self._first_other = kind, self._input.position + position
             position += length
 
     def _block_at(self, data: bytes, position: int) -> tuple[int, int]:
@@ -260,6 +278,13 @@ class PcapngDecoder:
     def _described(self, index: int) -> Interface | None:
         interfaces = self.section.interfaces
         return interfaces[index] if index < len(interfaces) else None
+
+
+def _without_packets(blocks: int, kind: int, position: int) -> UnsupportedBlockType:
+    """Make the problem of a file that has other blocks, the first of that type, and no packets."""
+    sysdig = ", which is of sysdig: system calls" if kind in SYSDIG else ""
+    what = f"{counted(blocks, 'block')} of types that are not read, the first {kind:#x}{sysdig}"
+    return UnsupportedBlockType(f"no packets, and {what}", position)
 
 
 _MARKS: Final = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}

@@ -24,6 +24,12 @@ SECRETS: Final = 10
 SECRETS_HEADER: Final = 8
 """Bytes in front of the secrets: their type and length."""
 
+WITHOUT_PACKETS: Final = frozenset({SECTION, INTERFACE, SECRETS, 4, 5})
+"""Types of blocks that no reader expects packets in; 4 and 5 are names and statistics."""
+
+SYSDIG: Final = range(0x201, 0x222)
+"""Types of the blocks that sysdig writes: system calls, and what it knows of processes."""
+
 TLS_KEY_LOG: Final = 0x544C534B
 """The type of secrets of a TLS key log ("TLSK")."""
 

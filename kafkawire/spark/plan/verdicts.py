@@ -16,7 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from ...capture.files.listing import CAPTURE_NAME
 from ...capture.files.recognition import HEAD, check_head
-from ...errors import CaptureError, CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from ...errors import (
+    CaptureError,
+    CorruptCapture,
+    TruncatedCapture,
+    UnsupportedBlockType,
+    UnsupportedLinkType,
+)
 from ..splitting import InputFile
 from ..splitting.stores import Reader, opened
 
@@ -43,6 +49,7 @@ BY_PROBLEM: Final[tuple[tuple[type[CaptureError], FileStatus], ...]] = (
     (CorruptCapture, FileStatus.CORRUPT),
     (TruncatedCapture, FileStatus.TRUNCATED),
     (UnsupportedLinkType, FileStatus.UNSUPPORTED),
+    (UnsupportedBlockType, FileStatus.UNSUPPORTED),
     (CaptureError, FileStatus.CORRUPT),
 )
 """Problem -> status; of several problems the first in this order decides."""

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkawire.capture.files.blocks import NO_TIME, PacketBlock
-from kafkawire.errors import CorruptCapture, TruncatedCapture, UnsupportedLinkType
+from kafkawire.errors import (
+    CorruptCapture,
+    TruncatedCapture,
+    UnsupportedBlockType,
+    UnsupportedLinkType,
+)
 from tests.capture.wire import (
     START_NS,
     Packet,
@@ -130,6 +135,24 @@ def test_an_interface_that_is_described_nowhere() -> None:
     )
     assert links(blocks) == [-1, -1]
     assert [type(problem) for problem in capture.problems] == [UnsupportedLinkType]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_file_whose_blocks_have_no_packets_says_so(order: str) -> None:
+    """As sysdig and Falco write it: system calls in blocks of their own."""
+    others = block(0x204, b"read", order) * 3 + block(0x209, b"more", order)
+    blocks, capture = read(section(order) + others)
+    assert blocks == []
+    (problem,) = capture.problems
+    assert type(problem) is UnsupportedBlockType
+    assert "4 blocks" in problem.reason
+    assert "sysdig" in problem.reason
+    assert problem.offset == len(section(order))
+
+
+def test_a_file_without_packets_and_other_blocks_is_just_empty() -> None:
+    _, capture = read(section() + interface() + block(5, bytes(12)) + block(4, bytes(4)))
+    assert capture.problems == []
 
 
 @given(st.integers(4, len(pcapng(PACKETS))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from kafkawire.records import BatchBuilder
 from kafkawire_cli.main import app
+from tests.capture import wire
 from tests.conftest import missing
 from tests.log import written
 from tests.log.written import BASE, Partition
@@ -23,7 +25,11 @@ def partition(tmp_path: Path) -> Partition:
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["log", *map(str, arguments)])
+    return invoke("log", *arguments)
+
+
+def invoke(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, list(map(str, words)))
 
 
 def json_rows(result: Result) -> list[dict[str, Any]]:
@@ -205,6 +211,39 @@ def test_strangers_in_a_directory_are_named(partition: Partition) -> None:
     result = run(partition.folder)
     assert result.exit_code == 0
     assert "notes.txt:0: note: unknown file name, skipped" in result.stderr
+
+
+def test_a_segment_under_another_name(partition: Partition, tmp_path: Path) -> None:
+    """As it is passed on: `orders.bin`, `segment (1)`."""
+    copy = tmp_path / "copied.bin"
+    copy.write_bytes(partition.segment.read_bytes())
+    rows = [{**row, "file": ""} for row in json_rows(run(copy))]
+    assert rows == [{**row, "file": ""} for row in json_rows(run(partition.segment))] != []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.pcap", wire.pcap([]), "a capture file; read it with kafkawire decode"),
+        ("log.gz", gzip.compress(written.batch(0)), "decompress it first: gzip -d"),
+        ("log.zip", b"PK\3\4" + bytes(60), "a zip archive; unpack it first: unzip"),
+    ],
+)
+def test_what_a_file_is_that_belongs_to_no_log(
+    name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = run(tmp_path / name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["decode", "summary", "sql"])
+def test_verbs_of_captures_say_what_a_segment_is(verb: str, partition: Partition) -> None:
+    query = ["SELECT 1"] if verb == "sql" else []
+    result = invoke(verb, *query, partition.segment)
+    assert result.exit_code == 2
+    assert "a segment of a broker's log; read it with kafkawire log" in result.stderr
 
 
 @pytest.mark.parametrize(

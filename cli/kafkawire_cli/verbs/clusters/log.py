@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, NamedTuple
+from typing import IO, TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
 from kafkawire.display import printable
+from kafkawire.magic_numbers import is_gzip, is_zstd, other_format
+from kafkawire.printed import HEAD
 from kafkawire_codegen.whole_files import whole_file, whole_files
 
-from ...input.inputs import InputError, MissingOption
+from ...input.inputs import InputError, MissingOption, is_capture
 from ...input.options import ROW_FORMAT, SecretsOption
 from ...input.panels import Panel
 from ...input.values import NO_VALUES, ValueOptions, check_decoded, counted_values
@@ -180,21 +182,49 @@ def _files(paths: list[Path]) -> Iterator[LogFile]:
     for path in paths:
         if not os.path.exists(path):
             raise InputError(f"{path}: No such file or directory")
+        if not path.is_dir():
+            yield recognise(path) or _without_name(path)
+            continue
         recognised = 0
-        for file in walk(path) if path.is_dir() else [path]:
+        for file in walk(path):
             log_file = recognise(file)
             if log_file is not None:
                 recognised += 1
                 yield log_file
-            elif path.is_dir():
+            else:
                 note = Finding(file, 0, Rule.UNKNOWN_FILE, "unknown file name, skipped")
                 typer.echo(printable(str(note)), err=True)
         if not recognised:
-            reason = "no log files in this directory" if path.is_dir() else "unknown file name"
-            raise InputError(
-                f"{path}: {reason} (expected *.log, *.index, *.timeindex, *.txnindex, *.snapshot, "
-                "*.checkpoint, *-checkpoint, partition.metadata, meta.properties, quorum-state)"
-            )
+            raise InputError(f"{path}: no log files in this directory {EXPECTED}")
+
+
+EXPECTED: Final = (
+    "(expected *.log, *.index, *.timeindex, *.txnindex, *.snapshot, *.checkpoint, *-checkpoint, "
+    "partition.metadata, meta.properties, quorum-state)"
+)
+
+
+def _without_name(path: Path) -> LogFile:
+    """Recognise a file without a name of Kafka's by its content. InputError if it is no segment."""
+    from kafkawire.log.files import recognise_segment
+
+    log_file = recognise_segment(path)
+    if log_file is None:
+        what = _content(path)
+        raise InputError(f"{path}: {what or f'unknown file name {EXPECTED}'}")
+    return log_file
+
+
+def _content(path: Path) -> str:
+    """Return what a file is that belongs to no log directory, and what to do; "" if unknown."""
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if is_gzip(head) or is_zstd(head):
+        name = "gzip" if is_gzip(head) else "zstd"
+        return f"compressed with {name}; decompress it first: {name} -d"
+    if is_capture(head):
+        return "a capture file; read it with kafkawire decode"
+    return other_format(head)
 
 
 def _log(decoder: Decoder, file: LogFile) -> InternalLog | None:
