@@ -6,7 +6,6 @@ is one line on standard error and exit code 1.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -274,6 +273,8 @@ def run(work: Callable[[], Coroutine[Any, Any, None]], config: Configuration) ->
 
     An argument that no request can carry, such as an empty topic name, is a usage error.
     """
+    import asyncio  # verbs that read captures do without
+
     from kafkawire.client.failures import BrokerError, ClientError, ConfigurationError
     from kafkawire.errors import EncodeError, LocalProtocolError
 

@@ -6,7 +6,6 @@ named is read without these functions.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
@@ -49,7 +48,9 @@ async def existing_offsets(
 ) -> dict[Partition, Offset]:
     """Look up offsets as `Admin.list_offsets`, of the partitions that exist."""
     each = [if_exists(admin.list_offsets({where: at})) for where, at in partitions.items()]
+    from asyncio import gather  # verbs that read captures do without
+
     result: dict[Partition, Offset] = {}
-    for offsets in await asyncio.gather(*each):
+    for offsets in await gather(*each):
         result |= offsets or {}
     return result

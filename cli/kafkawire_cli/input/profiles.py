@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import time
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -160,6 +159,8 @@ def read_profile(name: str, files: Iterable[Path]) -> dict[str, Any]:
 
     A key may be quoted or not: `bootstrap.servers` is a table in TOML, with the same meaning.
     """
+    import tomllib
+
     names: list[str] = []
     for file in files:
         if not os.path.exists(file):

@@ -6,8 +6,6 @@ cannot be reached, or refuses, there are none.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -65,6 +63,9 @@ def _names(context: typer.Context, read: Callable[[Admin], Awaitable[list[str]]]
     named = options.with_environment(os.environ).names_a_cluster
     if CAPTURES in values and not named and variable(live.SERVERS) not in os.environ:
         return []
+    import asyncio  # verbs that read captures do without
+    import logging
+
     names: list[str] = []
 
     def work() -> None:
@@ -88,6 +89,8 @@ def _names(context: typer.Context, read: Callable[[Admin], Awaitable[list[str]]]
 async def _read(
     values: Mapping[str, Any], read: Callable[[Any], Awaitable[list[str]]]
 ) -> list[str]:
-    async with asyncio.timeout(LIMIT_S):
+    from asyncio import timeout
+
+    async with timeout(LIMIT_S):
         async with live.admin(values) as admin:
             return await read(admin)
