@@ -32,10 +32,9 @@ class DumpRow(NamedTuple):
     def follows(self, before: DumpRow, base: int) -> bool:
         """Whether it is the line after another one, if offsets are in a base."""
         try:
-            offset = int(self.digits, base)
+            return int(self.digits, base) == int(before.digits, base) + len(before.data)
         except ValueError:
             return False
-        return offset == int(before.digits, base) + len(before.data)
 
 
 def dump_row(line: str) -> DumpRow | None:

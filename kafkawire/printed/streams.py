@@ -13,7 +13,6 @@ and lost in the connection.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
@@ -149,6 +148,7 @@ class _Yaml:
 
     KEY: Final = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>\w{1,20}):(?P<value>.*)")
     SECONDS: Final = re.compile(r"(\d{1,10})\.(\d{1,9})")
+    PORT: Final = re.compile(r"\d{1,5}")
 
     def __init__(self) -> None:
         self.sides = list(UNKNOWN)
@@ -171,7 +171,7 @@ class _Yaml:
         keys, digits = self._keys, "".join(self._base64)
         self._keys, self._base64, self._size = {}, [], 0
         side = int(keys.get("peer") == "1")
-        if "host" in keys and keys.get("port", "").isdecimal():
+        if "host" in keys and self.PORT.fullmatch(keys.get("port", "")):
             self.sides[side] = endpoint(keys["host"], keys["port"], side)
         if "data" not in keys:
             return
@@ -179,7 +179,7 @@ class _Yaml:
         time_ns = None if time is None else seconds_ns(time[1], time[2])
         try:
             data = base64.b64decode(digits, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:  # not ASCII, or binascii.Error
             yield Part(side, b"", problem=f"invalid base64: {error}")
             return
         yield Part(side, data, time_ns=time_ns)

@@ -166,6 +166,8 @@ def _dump(text: str) -> bytes:
     """Join the bytes of the lines; offsets say how many bytes each has."""
     data, last, repeated = bytearray(), b"", False
     rows = _in_base(list(_rows(text)))
+    if not rows:
+        raise HexError("a dump without a line of bytes")
     start = rows[0].offset if isinstance(rows[0], DumpRow) else 0
     for row, after in zip(rows, [*rows[1:], None], strict=True):
         if row is None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kafkawire_cli.input.hex_text import HexError, hex_bytes, is_hex
 from tests.cli.reports import run
+from tests.spoiled import EDITS, SHARES, Edit, spoiled
 
 FRAME: Final = bytes.fromhex(
     "0000001f000c00040000000500026d65000862696c6c696e6700000007046d2d310000"
@@ -199,6 +200,15 @@ def test_text_beside_the_bytes_is_never_taken_for_bytes(
     data: bytes, dump: Callable[[bytes], str]
 ) -> None:
     assert hex_bytes(dump(data)) == data
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+@given(first=SHARES, edits=EDITS)
+def test_spoiled_text_is_read_or_refused(notation: str, first: float, edits: list[Edit]) -> None:
+    text = spoiled(NOTATIONS[notation].encode(), first, edits)
+    is_hex(text)
+    with contextlib.suppress(HexError):
+        assert isinstance(hex_bytes(text.decode("latin-1")), bytes)
 
 
 @given(st.binary(max_size=60))
