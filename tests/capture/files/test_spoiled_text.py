@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from io import BytesIO
 from typing import Any, Final
@@ -21,26 +20,22 @@ from tests.spoiled import EDITS, SHARES, Edit, spoiled
 PACKETS: Final = 8
 
 
-def _followed(form: str) -> str:
-    port, sent = next(iter(streams().items()))
-    return FOLLOWED[form](port, sent[:PACKETS])
-
-
-FORMS: Final[dict[str, Callable[[], str]]] = {
-    "tcpdump": lambda: printed(recorded()[:PACKETS]).decode(),
-    "tshark": lambda: "".join(map(tshark, recorded()[:PACKETS])),
-    **{form: (lambda form=form: _followed(form)) for form in FOLLOWED},
-    **{
-        form: (lambda trace=trace: "\n".join(trace().splitlines()[:40]))
-        for form, trace in TRACED.items()
-    },
-}
-"""Form -> what prints it."""
+FORMS: Final = ("tcpdump", "tshark", *FOLLOWED, *TRACED)
+CALLS: Final = 40
 
 
 @cache
 def text_of(form: str) -> bytes:
-    return FORMS[form]().encode()
+    """Print some packets, a stream or some calls."""
+    packets = recorded()[:PACKETS]
+    if form == "tcpdump":
+        return printed(packets)
+    if form == "tshark":
+        return "".join(map(tshark, packets)).encode()
+    if form in TRACED:
+        return "\n".join(TRACED[form]().splitlines()[:CALLS]).encode()
+    port, sent = next(iter(streams().items()))
+    return FOLLOWED[form](port, sent[:PACKETS]).encode()
 
 
 @pytest.mark.parametrize("form", FORMS)
