@@ -145,6 +145,8 @@ class TracedCalls(Splitter):
             self._add(str(count), _endpoint(address, 0), 1, own, opened=True)
         elif name == "bind" and address and len(self._bound) < MAX_OPEN:
             self._bound[fd] = _endpoint(address, 1)
+        elif name == "getsockname" and address and fd in self._bound:  # it was bound to port 0
+            self._bound[fd] = _endpoint(address, 1)
         elif name == "close":
             self._open.pop(fd, None)
         elif name in SENT | RECEIVED and count > 0:

@@ -133,10 +133,17 @@ def broker() -> str:
     return "\n".join(lines)
 
 
+def broker_of_a_test() -> str:
+    """A broker that was bound to port 0, and asked for its port."""
+    port = BIND.replace("bind", "getsockname").replace(", 16)", ", [128 => 16])")
+    first, rest = broker().replace(BIND, BIND.replace("19092", "0")).split("\n", 1)
+    return f"{first}\n12 10:00:00.000000 {port}\n{rest}"
+
+
 TRACED: dict[str, Callable[[], str]] = {
-    each.__name__: each for each in (client, messages, with_addresses, broker)
+    each.__name__: each for each in (client, messages, with_addresses, broker, broker_of_a_test)
 }
-KNOWN_CLIENTS = {"with_addresses", "broker"}
+KNOWN_CLIENTS = {"with_addresses", "broker", "broker_of_a_test"}
 
 
 def decoded(text: str, tmp_path: Path) -> list[dict[str, Any]]:
