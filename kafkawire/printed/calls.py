@@ -143,14 +143,17 @@ class TracedCalls(Splitter):
         elif name in {"accept", "accept4"} and address and count >= 0 and not result["file"]:
             own = self._bound.get(fd, UNKNOWN[1])
             self._add(str(count), _endpoint(address, 0), 1, own, opened=True)
-        elif name == "bind" and address and len(self._bound) < MAX_OPEN:
-            self._bound[fd] = _endpoint(address, 1)
-        elif name == "getsockname" and address and fd in self._bound:  # it was bound to port 0
-            self._bound[fd] = _endpoint(address, 1)
+        elif name in {"bind", "getsockname"} and address:
+            self._bind(name, fd, _endpoint(address, 1))
         elif name == "close":
             self._open.pop(fd, None)
         elif name in SENT | RECEIVED and count > 0:
             yield from self._moved(call, count, time_ns, position)
+
+    def _bind(self, name: str, fd: str, own: Endpoint) -> None:
+        """Note the address of a socket that listens; what was bound to port 0 asks for its port."""
+        if fd in self._bound or (name == "bind" and len(self._bound) < MAX_OPEN):
+            self._bound[fd] = own
 
     def _created(self, text: str) -> None:
         """Note new descriptors of what is not a connection of TCP."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 from ..errors import InvalidRecordValue, UnusableSchema
 from ..extras import requires
+from .json_schema_work import SchemaWork
 from .plain import encode_json
 from .schema import Schema
 
@@ -32,6 +33,7 @@ class JsonSchemaCodec:
         """Encode a value that the schema allows. Raises InvalidRecordValue, UnusableSchema."""
         validator = self._validator
         encoded = encode_json(value)
+        self._work.check(value, len(encoded))
         try:
             validator.validate(value)
         except ValueError as error:
@@ -40,6 +42,12 @@ class JsonSchemaCodec:
             reason = f"not a value of the schema: {where}{_reason(error)}"
             raise InvalidRecordValue(reason) from None
         return encoded
+
+    @cached_property
+    def _work(self) -> SchemaWork:
+        documents = {"": self._schema.text}
+        documents |= {reference.name: reference.text for reference in self._schema.references}
+        return SchemaWork({name: _parsed(text) for name, text in documents.items()})
 
     @cached_property
     def _validator(self) -> Any:
@@ -68,12 +76,17 @@ class JsonSchemaCodec:
         raise UnusableSchema(reason, self._schema.name)
 
 
+def _parsed(text: str) -> Any:
+    """Parse a schema; None for invalid JSON, which is reported when it is compiled."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def references_of(text: str) -> Iterator[str]:
     """List the URIs to which a schema refers, without their fragments."""
-    try:
-        level: list[Any] = [json.loads(text)]
-    except (ValueError, RecursionError):
-        return  # reported when it is compiled
+    level: list[Any] = [_parsed(text)]
     while level:
         outer, level = level, []
         for value in outer:

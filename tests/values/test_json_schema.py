@@ -139,3 +139,76 @@ def test_decoding_needs_no_package(values: ValueDecoder, monkeypatch: pytest.Mon
     assert found.value == {}
     with pytest.raises(MissingPackage, match=r"jsonschema-rs is not installed.*kafkawire\[values]"):
         values.encode({}, Subject("order"))
+
+
+LEVELS = 22
+
+
+def doubled(reference: str, definition: dict[str, Any], last: dict[str, Any]) -> dict[str, Any]:
+    """A schema each of whose definitions refers to the next one twice, which has its number."""
+
+    def of(number: int, value: Any) -> Any:
+        return json.loads(json.dumps(value).replace("NUMBER", str(number)))
+
+    twice = [{"$ref": reference}, {"$ref": reference}]
+    definitions = {
+        f"d{number}": of(number, definition) | {"allOf": of(number + 1, twice)}
+        for number in range(LEVELS)
+    }
+    return {
+        "$defs": definitions | {f"d{LEVELS}": of(LEVELS, definition) | last},
+        "$ref": of(0, reference),
+    }
+
+
+DOUBLED = {
+    "pointers": doubled("#/$defs/dNUMBER", {}, {}),
+    "anchors": doubled("#aNUMBER", {"$anchor": "aNUMBER"}, {}),
+    "ids": doubled("https://example.org/iNUMBER", {"$id": "https://example.org/iNUMBER"}, {}),
+    "relative ids": {"$id": "https://example.org/a/b"}
+    | doubled("../iNUMBER", {"$id": "https://example.org/iNUMBER"}, {}),
+    "files": doubled("https://example.org/twice.json#/$defs/dNUMBER", {}, {}),
+    "the same field": {
+        "properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "object"}]}}
+    },
+    "all fields": {"additionalProperties": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}},
+    "items": {"items": {"anyOf": [{"type": "string"}, {"$ref": "#"}, {"$ref": "#"}]}},
+    "itself": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+    "patterns": {"patternProperties": {f"^{'a?' * n}": {"$ref": "#"} for n in range(1000)}},
+}
+"""Schemas whose subschemas apply to a value a million times, by how they are referred to."""
+
+
+def nested(kind: str) -> Any:
+    value: Any = {}
+    for _ in range(LEVELS):
+        value = [value] if kind == "items" else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("kind", DOUBLED)
+def test_subschemas_that_apply_too_often_are_refused_before_they_do(
+    kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / "twice.json").write_text(json.dumps(DOUBLED[kind]))
+    values = ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+    with pytest.raises(InvalidRecordValue, match="subschemas may apply to the value"):
+        values.encode(nested(kind), Subject("twice"))
+
+
+@pytest.mark.parametrize("kind", ["the same field", "all fields", "items"])
+def test_what_such_schemas_do_with_shallow_values_is_no_trouble(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "twice.json").write_text(json.dumps(DOUBLED[kind]))
+    values = ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+    assert values.encode([[]] if kind == "items" else {"a": {}}, Subject("twice"))
+
+
+def test_recursive_schemas_are_for_large_values(tmp_path: Path) -> None:
+    """What is counted grows with the value, and so does what is allowed."""
+    tree = {"type": "object", "properties": {"children": {"items": {"$ref": "#"}}}}
+    (tmp_path / "tree.json").write_text(json.dumps(tree))
+    values = ValueDecoder(ValueFormat.JSON_SCHEMA, [DirectorySchemas(tmp_path)])
+    leaves: list[Any] = [{"children": [{} for _ in range(100)]} for _ in range(1000)]
+    assert values.encode({"children": leaves}, Subject("tree"))
+    with pytest.raises(InvalidRecordValue, match="children/0/children/0"):
+        values.encode({"children": [{"children": [1]}]}, Subject("tree"))
