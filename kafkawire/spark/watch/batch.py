@@ -26,6 +26,7 @@ from ...display import plural
 from ...values.record_values import RecordValues
 from ..decode.groups import ITEMS
 from ..decode.outputs import OUT
+from ..describing import losses_text
 from ..options import Options
 from ..plan.facts import AllFacts, sum_up
 from ..plan.opening import first_packet_time
@@ -113,6 +114,8 @@ def run(
     log(f"batch {number}: committed")
     commit_log.publish()
     log(f"batch {number}: " + ", ".join(f"{n} {table}" for table, n in commit.tables.items()))
+    if text := losses_text(work.tables, work.options, summary.all.sums):
+        log(f"batch {number}: {text}")
     return commit
 
 

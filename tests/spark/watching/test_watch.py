@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from kafkawire.spark.options import parse
 from kafkawire.spark.watch import Finished, Mode, Watcher, WatchError, WatchOptions, watch
+from tests.capture import wire
 from tests.conftest import FIXTURES
 
 from ..conftest import counted, rows_of
@@ -102,6 +103,22 @@ def test_files_that_are_not_finished_are_counted(spark: SparkSession, tmp_path: 
     tap.logged.clear()
     tap.watch(spark, output, WatchOptions(), mode=Mode.END)
     assert not [line for line in tap.logged if "later run" in line or "no new" in line]
+
+
+def test_what_captures_lack_is_noted_with_the_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """As by the job; not by a batch that is whole."""
+    directory, output = tmp_path / "in", tmp_path / "out"
+    directory.mkdir()
+    capture = FIXTURES / "captures" / "kcat-kf.pcap"
+    blocks, _ = wire.read(capture.read_bytes())
+    cut = [wire.Packet(each[:200], original=len(each)) for each in wire.packets_of(blocks)]
+    tap = Tap(directory, [])
+    tap.put(str(capture), "a.pcap")()
+    (directory / "b.pcap").write_bytes(wire.pcap(cut))
+    tap.watch(spark, output, WatchOptions(Finished.RENAMED), mode=Mode.END)
+    lacking = [line for line in tap.logged if "not whole" in line]
+    assert [line.partition(": ")[0] for line in lacking] == ["batch 0"]
+    assert lacking[0].endswith("the tables lack what was in them")
 
 
 def test_late_files_are_a_batch_of_their_own(
