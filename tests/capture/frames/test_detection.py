@@ -18,6 +18,7 @@ from kafkawire.capture.files.recognition import HEAD, STORED, check_head, unpack
 from kafkawire.capture.files.source import Capture, decoder_for
 from kafkawire.errors import BadMagic, CaptureError, CorruptCapture, TruncatedCapture
 from kafkawire_cli.input.inputs import Format, InputError, recognise
+from tests.log import written
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -77,6 +78,11 @@ OTHERS: dict[str, tuple[bytes, str]] = {
         b"snoop\0\0\0" + bytes(60),
         "a capture in the format of snoop; convert it first: editcap OLD NEW.pcapng",
     ),
+    "LANalyzer": (
+        b"\x01\x10\x4c\0\x01\x05Trace Display Trace File" + bytes(60),
+        "a capture in the format of LANalyzer; convert it first: editcap OLD NEW.pcapng",
+    ),
+    "segment": (written.batch(0), "a segment of a broker's log; read it with kafkawire log"),
 }
 
 
