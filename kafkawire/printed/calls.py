@@ -49,6 +49,12 @@ CREATED: Final = re.compile(
     r"socket\((?:AF|PF)_(?P<family>\w+), SOCK_(?P<type>[A-Z]+).*\) += (?P<fd>\d{1,10})\b.*"
 )
 PAIR: Final = re.compile(r"(?:socketpair|pipe2?)\(.*\[(\d{1,10}), (\d{1,10})\].*")
+BORN: Final = re.compile(r"(?P<how>(?:clone3?|v?fork)\(.*)\) += (?P<pid>\d{1,10})\b.*")
+BEARS: Final = re.compile(r"(?:clone3?|v?fork)\(")
+ATTACHED: Final = re.compile(r"strace: Process (?P<pid>\d{1,10}) attached")
+"""What is printed of a new thread or process, perhaps before the call that starts it returns."""
+SHARED: Final = "CLONE_FILES"
+"""The flag of a thread: its descriptors are those of its process."""
 SOCKET: Final = re.compile(
     r"TCP(?:v6)?:\[(?P<here>\S+):(?P<port>\d{1,5})->(?P<there>\S+):(?P<to>\d{1,5})\]"
 )
@@ -94,6 +100,8 @@ class TracedCalls(Splitter):
         self._times = Times()
         self._begun: dict[str, str] = {}
         self._begun_size = 0
+        self._processes: dict[str, str] = {}  # thread -> its process, unless that is the first one
+        self._bearing = "", ""  # a process, and its call that starts another one
         self._open: dict[str, _Open] = {}
         self._bound: dict[str, Endpoint] = {}
         self._count = 0
@@ -111,11 +119,13 @@ class TracedCalls(Splitter):
         time_ns = self._times.read(f"{begin['time']} ")
         pid, call = (thread or begin)["pid"] or "", begin["call"]
         if call.endswith(UNFINISHED):
+            if BEARS.match(call):
+                self._bearing = self._processes.get(pid, ""), call[:MAX_ADDRESS]
             self._begin(pid, call.removesuffix(UNFINISHED))
         elif (resumed := RESUMED.fullmatch(call)) is None:
-            yield from self._call(call, time_ns, position)
+            yield from self._call(pid, call, time_ns, position)
         elif first := self._begin(pid, ""):
-            yield from self._call(first + resumed["rest"], time_ns, position)
+            yield from self._call(pid, first + resumed["rest"], time_ns, position)
         elif resumed["name"] in SENT | RECEIVED:
             problem = f"the line with the beginning of a call is missing: {resumed['name']}"
             yield PrintedPacket(b"", None, None, problem, position)
@@ -129,40 +139,53 @@ class TracedCalls(Splitter):
             self._begun_size += len(call)
         return before
 
-    def _call(self, text: str, time_ns: int | None, position: int) -> Iterator[PrintedPacket]:
-        self._created(text[:MAX_ADDRESS])
+    def _call(
+        self, pid: str, text: str, time_ns: int | None, position: int
+    ) -> Iterator[PrintedPacket]:
+        process = self._processes.get(pid, "")
+        self._created(process, text[:MAX_ADDRESS])
         begin, _, end = text.rpartition(" = ")
         call, result = CALL.fullmatch(begin), RESULT.match(end)
         if call is None or result is None:
             return
-        name, fd, count = call["name"], call["fd"], int(result["result"])
+        name, count = call["name"], int(result["result"])
+        fd = process + call["fd"]
         address = ADDRESS.search(begin[:MAX_ADDRESS])
         if name == "connect" and address and not (call["file"] or "").startswith("TCP"):
             if not self._is_other(fd):
                 self._add(fd, _endpoint(address, 1), 0, opened=True)
         elif name in {"accept", "accept4"} and address and count >= 0 and not result["file"]:
             own = self._bound.get(fd, UNKNOWN[1])
-            self._add(str(count), _endpoint(address, 0), 1, own, opened=True)
+            self._add(f"{process}{count}", _endpoint(address, 0), 1, own, opened=True)
         elif name in {"bind", "getsockname"} and address:
             self._bind(name, fd, _endpoint(address, 1))
         elif name == "close":
             self._open.pop(fd, None)
         elif name in SENT | RECEIVED and count > 0:
-            yield from self._moved(call, count, time_ns, position)
+            yield from self._moved(call, fd, count, time_ns, position)
 
     def _bind(self, name: str, fd: str, own: Endpoint) -> None:
         """Note the address of a socket that listens; what was bound to port 0 asks for its port."""
         if fd in self._bound or (name == "bind" and len(self._bound) < MAX_OPEN):
             self._bound[fd] = own
 
-    def _created(self, text: str) -> None:
-        """Note new descriptors of what is not a connection of TCP."""
+    def _created(self, process: str, text: str) -> None:
+        """Note new threads and processes, and descriptors of what is not a connection of TCP."""
         if match := CREATED.fullmatch(text):
             is_tcp = match["family"].startswith("INET") and match["type"] == "STREAM"
-            self._hold(match["fd"], _Open(None, 0), forget=is_tcp)
+            self._hold(process + match["fd"], _Open(None, 0), forget=is_tcp)
         elif match := PAIR.fullmatch(text):
             for fd in match.groups():
-                self._hold(fd, _Open(None, 0))
+                self._hold(process + fd, _Open(None, 0))
+        elif match := BORN.fullmatch(text):
+            self._born(match["pid"], process, match["how"])
+        elif match := ATTACHED.fullmatch(text):
+            self._born(match["pid"], *self._bearing)
+
+    def _born(self, pid: str, parent: str, how: str) -> None:
+        """Note a thread, which shares the descriptors of its process, or a new process."""
+        if how and len(self._processes) < MAX_OPEN:
+            self._processes[pid] = parent if SHARED in how else f"{pid}/"
 
     def _is_other(self, fd: str) -> bool:
         held = self._open.get(fd)
@@ -188,10 +211,10 @@ class TracedCalls(Splitter):
         return held
 
     def _moved(
-        self, call: re.Match[str], count: int, time_ns: int | None, position: int
+        self, call: re.Match[str], fd: str, count: int, time_ns: int | None, position: int
     ) -> Iterator[PrintedPacket]:
         """Return the packets of bytes that were sent or received."""
-        name, fd = call["name"], call["fd"]
+        name = call["name"]
         parts = list(_parts(call["rest"], count))
         held = self._descriptor(name, fd, call["file"] or "", parts)
         if held is None or held.conversation is None:
@@ -207,7 +230,7 @@ class TracedCalls(Splitter):
     ) -> _Open | None:
         """Return what a descriptor is; None if nothing is known of it."""
         if match := SOCKET.fullmatch(socket):
-            fd = f"{fd} {socket}"
+            fd = f"{fd.rpartition('/')[2]} {socket}"  # several processes may have it
             if held := self._open.get(fd):
                 return held
             own = Endpoint(_address(match["here"], 0), int(match["port"]) & 0xFFFF)

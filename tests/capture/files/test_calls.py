@@ -140,8 +140,40 @@ def broker_of_a_test() -> str:
     return f"{first}\n12 10:00:00.000000 {port}\n{rest}"
 
 
+FORK = "clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD"
+THREAD = (
+    "clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD, stack_size=0x7fff00"
+)
+
+
+def processes() -> str:
+    """Processes with a connection each, of the same descriptor; every other one has a thread."""
+    begin = "10:00:00.000000 "
+    lines = []
+    for pid, port in enumerate(streams(), 100):
+        if pid % 2:
+            lines.append(f"12 {begin}{FORK}, child_tidptr=0x7f20) = {pid}")
+        else:  # its call returns late
+            lines += [f"12 {begin}{FORK} <unfinished ...>", f"strace: Process {pid} attached"]
+        lines.append(f"{pid} {begin}{CONNECT.format(fd=7, port=port)}")
+        if pid % 2:
+            lines.append(
+                f"{pid} {begin}{THREAD}}} => {{parent_tid=[{pid + 50}]}}, 88) = {pid + 50}"
+            )
+        else:
+            lines.append(f"12 {begin}<... clone resumed>, child_tidptr=0x7f20) = {pid}")
+    for _, fd, sent in ordered():
+        size = len(sent.data)
+        name = "sendto" if sent.side == 0 else "recvfrom"
+        pid = fd - 7 + 100 + 50 * (fd % 2 == 0)
+        call = f'{name}(7, "{hexadecimal(sent.data)}", {size}, 0, NULL, 0) = {size}'
+        lines.append(f"{pid} {clock(sent.time_ns)} {call}")
+    return "\n".join(lines)
+
+
 TRACED: dict[str, Callable[[], str]] = {
-    each.__name__: each for each in (client, messages, with_addresses, broker, broker_of_a_test)
+    each.__name__: each
+    for each in (client, messages, with_addresses, broker, broker_of_a_test, processes)
 }
 KNOWN_CLIENTS = {"with_addresses", "broker", "broker_of_a_test"}
 
