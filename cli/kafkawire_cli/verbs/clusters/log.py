@@ -205,7 +205,7 @@ EXPECTED: Final = (
 
 
 def _without_name(path: Path) -> LogFile:
-    """Recognise a file without a name of Kafka's by its content. InputError if it is no segment."""
+    """Recognise a file without a name of Kafka's by its content. Raises InputError."""
     from kafkawire.log.files import recognise_segment
 
     log_file = recognise_segment(path)
