@@ -221,17 +221,16 @@ def test_a_segment_under_another_name(partition: Partition, tmp_path: Path) -> N
     assert rows == [{**row, "file": ""} for row in json_rows(run(partition.segment))] != []
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("a.pcap", wire.pcap([]), "a capture file; read it with kafkawire decode"),
-        ("log.gz", gzip.compress(written.batch(0)), "decompress it first: gzip -d"),
-        ("log.zip", b"PK\3\4" + bytes(60), "a zip archive; unpack it first: unzip"),
-    ],
-)
-def test_what_a_file_is_that_belongs_to_no_log(
-    name: str, content: bytes, said: str, tmp_path: Path
-) -> None:
+OTHERS: dict[str, tuple[bytes, str]] = {
+    "a.pcap": (wire.pcap([]), "a capture file; read it with kafkawire decode"),
+    "log.gz": (gzip.compress(written.batch(0)), "decompress it first: gzip -d"),
+    "log.zip": (b"PK\3\4" + bytes(60), "a zip archive; unpack it first: unzip"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_a_file_is_that_belongs_to_no_log(name: str, tmp_path: Path) -> None:
+    content, said = OTHERS[name]
     (tmp_path / name).write_bytes(content)
     result = run(tmp_path / name)
     assert (result.exit_code, result.stdout) == (2, "")
