@@ -4,7 +4,7 @@ No other module has a magic number of a format. `head`: the first 4 bytes of a f
 or more.
 """
 
-from struct import unpack_from
+from struct import Struct
 from typing import Final, NamedTuple
 
 GZIP: Final = b"\x1f\x8b"
@@ -112,8 +112,8 @@ def other_format(head: bytes) -> str:
 
 LOG_SEGMENT: Final = "a segment of a broker's log; read it with kafkawire log"
 
-BATCH_HEADER: Final = 61
-"""Bytes of a record batch of magic 2 in front of its records."""
+BATCH_HEADER: Final = Struct(">qiibIhi30xi")
+"""What a record batch of magic 2 has in front of its records."""
 
 
 def is_log_segment(head: bytes) -> bool:
@@ -121,15 +121,15 @@ def is_log_segment(head: bytes) -> bool:
 
     It has no magic number, but fields that few other files have in these places.
     """
-    if len(head) < BATCH_HEADER or head[16] != 2:
+    if len(head) < BATCH_HEADER.size:
         return False
-    base_offset, length, leader_epoch, _, _, attributes, last_offset_delta = unpack_from(
-        ">qiibIhi", head
+    base_offset, length, leader_epoch, magic, _, attributes, last_offset_delta, records = (
+        BATCH_HEADER.unpack_from(head)
     )
-    (records,) = unpack_from(">i", head, BATCH_HEADER - 4)
     return bool(
-        base_offset >= 0
-        and length >= BATCH_HEADER - 12  # counted from behind itself
+        magic == 2
+        and base_offset >= 0
+        and length >= BATCH_HEADER.size - 12  # counted from behind itself
         and leader_epoch >= -1
         and 0 <= attributes < 1 << 7
         and last_offset_delta >= 0

@@ -126,7 +126,7 @@ def recognise_segment(path: Path) -> LogFile | None:
     Raises OSError.
     """
     with path.open("rb") as file:
-        head = file.read(BATCH_HEADER)
+        head = file.read(BATCH_HEADER.size)
     return LogFile(path, FileKind.SEGMENT, None, None, None) if is_log_segment(head) else None
 
 
