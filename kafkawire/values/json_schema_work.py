@@ -3,7 +3,8 @@
 Two references to one subschema in each of thirty are a billion checks of one value. A schema
 whose subschemas are few, even if each reference is written out, needs no look at its values; of
 others, recursive ones among them, the subschemas that may apply to a value are counted. More may
-be counted than are checked, never fewer.
+be counted than are checked; a dynamic reference counts as a static one, and what a reference is to
+that is not in the schemas (a meta-schema) does not count.
 
 Source: JSON Schema 2020-12, core, sections 8 and 10; drafts 4 to 2019-09 for older keywords.
 """
@@ -36,10 +37,19 @@ class Applies(Enum):
 
 KEYWORDS: Final = {
     **dict.fromkeys(
-        ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"),
+        (
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+            "if",
+            "then",
+            "else",
+            "dependentSchemas",
+            "dependencies",
+        ),
         Applies.TO_VALUE,
     ),
-    "dependencies": Applies.TO_VALUE,
     "properties": Applies.TO_FIELD,
     **dict.fromkeys(
         (
@@ -115,22 +125,22 @@ class SchemaWork:
         if document not in self._targets:
             ends = [name for name in self._names if document.endswith(f"/{name}")]
             document = max(ends, key=len, default=document)
-        if fragment and not fragment.startswith("/"):
-            return self._targets.get(f"{document}#{fragment}")
         value = self._targets.get(document)
+        if fragment and not fragment.startswith("/"):
+            return self._targets.get(f"{self._bases.get(id(value), document)}#{fragment}")
         for word in fragment.split("/")[1:]:
             value = _inner(value, unquote(word).replace("~1", "/").replace("~0", "~"))
         return value
 
     def _subschemas(self, schema: Any) -> list[Subschema]:
         """List the subschemas of a schema, with what its references are to."""
-        found = self._subschemas_of.get(id(schema))
-        if found is None:
-            found = list(self._found(schema)) if isinstance(schema, dict) else []
-            self._subschemas_of[id(schema)] = found
-        return found
+        subschemas = self._subschemas_of.get(id(schema))
+        if subschemas is None:
+            subschemas = list(self._read(schema)) if isinstance(schema, dict) else []
+            self._subschemas_of[id(schema)] = subschemas
+        return subschemas
 
-    def _found(self, schema: dict[str, Any]) -> Iterator[Subschema]:
+    def _read(self, schema: dict[str, Any]) -> Iterator[Subschema]:
         for reference in REFERENCES:
             if isinstance(uri := schema.get(reference), str):
                 yield Subschema(Applies.TO_VALUE, "", self._target(schema, uri))

@@ -168,6 +168,8 @@ DOUBLED = {
     "relative ids": {"$id": "https://example.org/a/b"}
     | doubled("../iNUMBER", {"$id": "https://example.org/iNUMBER"}, {}),
     "files": doubled("https://example.org/twice.json#/$defs/dNUMBER", {}, {}),
+    "anchors of a file with an id": {"$id": "https://example.org/x/other.json"}
+    | doubled("twice.json#aNUMBER", {"$anchor": "aNUMBER"}, {}),
     "the same field": {
         "properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}, {"type": "object"}]}}
     },
